@@ -1,23 +1,21 @@
 """Calls that need nothing but their arguments take a shorter way, with the same response as on the general one."""
 
-import asyncio
 import contextlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp_types import ElicitRequest, ElicitRequestFormParams, InputRequiredResult
-from pydantic import Field
 
-from bespeak import Context, Elicit, MCPError, MCPServer, Resolve, ToolError
+from bespeak import MCPServer
 from bespeak.protocol.headers import Headers
 from bespeak.server import RequestEnd, RequestInfo, call_log, straight_calls
 from bespeak.server.straight_calls import StraightCalls
 from bespeak.transports.interfaces import StraightCall
+from tests.server.straight_shop import Sent, length, never, post, shop
 
 
 @pytest.fixture(autouse=True)
@@ -30,106 +28,6 @@ META: dict[str, Any] = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}},
 }
-Sent = tuple[int, list[tuple[bytes, bytes]], bytes]
-FORM = ElicitRequest(
-    params=ElicitRequestFormParams(message="Sure?", requested_schema={"type": "object", "properties": {}})
-)
-
-
-async def length(text: str) -> int:
-    return len(text)
-
-
-async def twice(length: Annotated[int, Resolve(length)]) -> int:
-    return 2 * length
-
-
-async def confirm(text: str, length: Annotated[int, Resolve(length)]) -> bool | Elicit[bool]:
-    return Elicit(f"{text}, {length} letters?", bool)
-
-
-async def confirm_again(first: Annotated[bool, Resolve(confirm)]) -> bool | Elicit[bool]:
-    await asyncio.sleep(0)
-    return Elicit(f"You said {first}. Really?", bool)
-
-
-async def from_the_context(ctx: Context) -> int:
-    return ctx.round
-
-
-def server() -> MCPServer[Any]:
-    mcp = MCPServer[Any]("shop")
-
-    @mcp.tool()
-    async def echo(text: str) -> str:
-        return text
-
-    @mcp.tool()
-    async def waits(text: str) -> str:
-        await asyncio.sleep(0)
-        return text
-
-    @mcp.tool()
-    def in_a_thread(text: str) -> str:
-        return text
-
-    @mcp.tool()
-    async def counted(text: str, n: Annotated[int, Resolve(twice)]) -> dict[str, Any]:
-        return {"text": text, "n": n}
-
-    @mcp.tool()
-    async def approved(text: str, sure: Annotated[bool, Resolve(confirm)]) -> str:
-        return f"{text} {sure}"
-
-    @mcp.tool()
-    async def approved_twice(text: str, sure: Annotated[bool, Resolve(confirm_again)]) -> str:
-        return f"{text} {sure}"
-
-    @mcp.tool()
-    async def rounds(text: str, round_: Annotated[int, Resolve(from_the_context)]) -> str:
-        return f"{text} {round_}"
-
-    @mcp.tool()
-    async def identified(text: str, ctx: Context) -> str:
-        return f"{text} {ctx.request_id}"
-
-    @mcp.tool()
-    async def optional(text: str = "nothing") -> str:
-        return text
-
-    @mcp.tool()
-    async def crashes(text: str) -> str:
-        raise LookupError(text)
-
-    @mcp.tool()
-    async def refuses(text: str) -> str:
-        raise ToolError(text)
-
-    @mcp.tool()
-    async def breaks_off(text: str) -> str:
-        raise MCPError(-32000, text, {"why": text})
-
-    @mcp.tool()
-    async def asks(text: str) -> str:
-        return InputRequiredResult(input_requests={"sure": FORM})  # pyright: ignore[reportReturnType]  # the mistake
-
-    @mcp.tool()
-    async def unsendable(text: str) -> dict[str, Any]:
-        return {"text": "\ud800"}
-
-    @mcp.tool()
-    async def repeated(text: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Text"})]) -> str:
-        return text
-
-    @mcp.tool(name="Bücher")
-    async def books(text: str) -> str:
-        return text
-
-    @mcp.tool(name="=?base64?eA==?=")
-    async def seems_encoded(text: str) -> str:
-        return text
-
-    return mcp
 
 
 def request(name: str = "echo", **more: Any) -> dict[str, Any]:
@@ -149,27 +47,6 @@ def headers_for(name: str = "echo", *more: tuple[bytes, bytes], without: bytes =
     return [*(one for one in headers if one[0] != without), *more]
 
 
-async def post(mcp: MCPServer[Any], message: Any, headers: list[tuple[bytes, bytes]], **options: Any) -> Sent:
-    body = message if isinstance(message, bytes) else json.dumps(message).encode()
-    events: list[Any] = []
-    bodies = iter([body])
-
-    async def receive() -> dict[str, Any]:
-        given = next(bodies, None)
-        if given is None:  # the client stays connected, and sends nothing more
-            await asyncio.get_running_loop().create_future()
-        return {"type": "http.request", "body": given}
-
-    async def send(event: Any) -> None:
-        events.append(event)
-
-    sized = [*headers, (b"content-length", b"%d" % len(body))]
-    scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": sized, "client": ("127.0.0.1", 5000)}
-    await mcp.streamable_http_app(**options)(scope, receive, send)
-    content = b"".join(event.get("body", b"") for event in events[1:])
-    return events[0]["status"], events[0]["headers"], content
-
-
 async def both_ways(
     mcp: MCPServer[Any], message: Any, headers: list[tuple[bytes, bytes]], **options: Any
 ) -> tuple[Sent, bool]:
@@ -184,14 +61,11 @@ async def both_ways(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(StraightCalls, "begin", noted)
-        first = await post(mcp, message, headers, **options)
+        first = await post(mcp.streamable_http_app(**options), message, headers)
         patch.setattr(StraightCalls, "begin", never)
-        second = await post(mcp, message, headers, **options)
+        second = await post(mcp.streamable_http_app(**options), message, headers)
     assert without_state(first) == without_state(second)
     return first, any(taken)
-
-
-def never(*_: object) -> None: ...
 
 
 def without_state(sent: Sent) -> Any:
@@ -211,7 +85,7 @@ GENERAL = ["rounds", "identified", "repeated", "Bücher", "=?base64?eA==?="]
 
 @pytest.mark.parametrize("name", STRAIGHT)
 async def test_a_call_that_needs_nothing_but_its_arguments_goes_the_shorter_way(name: str) -> None:
-    sent, straight = await both_ways(server(), request(name), headers_for(name))
+    sent, straight = await both_ways(shop(), request(name), headers_for(name))
     assert straight
     assert sent[0] == 200
     assert json.loads(sent[2])["id"] == 7
@@ -219,12 +93,12 @@ async def test_a_call_that_needs_nothing_but_its_arguments_goes_the_shorter_way(
 
 @pytest.mark.parametrize("name", GENERAL)
 async def test_a_call_that_needs_more_goes_the_general_way(name: str) -> None:
-    _, straight = await both_ways(server(), request(name), headers_for(name))
+    _, straight = await both_ways(shop(), request(name), headers_for(name))
     assert not straight
 
 
 async def test_a_plain_tool_that_turns_out_to_ask_by_hand_asks() -> None:
-    sent, straight = await both_ways(server(), request("asks"), headers_for("asks"))
+    sent, straight = await both_ways(shop(), request("asks"), headers_for("asks"))
     assert straight
     assert json.loads(sent[2])["result"]["resultType"] == "input_required"
 
@@ -234,12 +108,12 @@ Way = Callable[..., StraightCall | None]
 
 async def conversation(name: str, ways: Iterable[Way], answers: list[dict[str, Any]]) -> list[Any]:
     """Return the responses to all rounds of a call. Each round goes its own way."""
-    mcp, more, responses = server(), dict[str, Any](), list[Any]()
+    mcp, more, responses = shop(), dict[str, Any](), list[Any]()
     remaining = iter(answers)
     for way in ways:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(StraightCalls, "begin", way)
-            sent = await post(mcp, request(name, **more), headers_for(name))
+            sent = await post(mcp.streamable_http_app(), request(name, **more), headers_for(name))
         responses.append(without_state(sent))
         result = json.loads(sent[2])["result"]
         if result.get("resultType") == "input_required":
@@ -274,14 +148,14 @@ async def test_every_round_of_a_call_has_the_same_response_on_both_ways(name: st
 
 async def test_a_round_with_a_state_that_is_not_valid_is_refused_on_the_shorter_way() -> None:
     more: dict[str, Any] = {"requestState": "b1.x.y", "inputResponses": {}}
-    sent, straight = await both_ways(server(), request("approved", **more), headers_for("approved"))
+    sent, straight = await both_ways(shop(), request("approved", **more), headers_for("approved"))
     assert straight
     assert json.loads(sent[2])["error"]["code"] == -32602
 
 
 async def test_a_client_that_cannot_be_asked_gets_the_same_error_on_the_shorter_way() -> None:
     meta: dict[str, Any] = {**META, "io.modelcontextprotocol/clientCapabilities": {}}
-    sent, straight = await both_ways(server(), request("approved", _meta=meta), headers_for("approved"))
+    sent, straight = await both_ways(shop(), request("approved", _meta=meta), headers_for("approved"))
     assert straight
     assert sent[0] == 400
     assert json.loads(sent[2])["error"]["code"] == -32021
@@ -303,7 +177,7 @@ META_WITH: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("more", META_WITH.values(), ids=META_WITH)
 async def test_metadata_of_any_kind_gets_the_same_response(more: dict[str, Any]) -> None:
-    await both_ways(server(), request(_meta={**META, **more}), headers_for())
+    await both_ways(shop(), request(_meta={**META, **more}), headers_for())
 
 
 REQUESTS: dict[str, Any] = {
@@ -335,9 +209,9 @@ REQUESTS: dict[str, Any] = {
 
 @pytest.mark.parametrize("message", REQUESTS.values(), ids=REQUESTS)
 async def test_requests_of_any_kind_get_the_same_response(message: Any) -> None:
-    await both_ways(server(), message, headers_for("echo"))
+    await both_ways(shop(), message, headers_for("echo"))
     with contextlib.suppress(TypeError, AttributeError):  # no object, or params that are none
-        await both_ways(server(), message, headers_for(str(message["params"].get("name"))))
+        await both_ways(shop(), message, headers_for(str(message["params"].get("name"))))
 
 
 HEADERS = {
@@ -355,7 +229,7 @@ HEADERS = {
 
 @pytest.mark.parametrize("headers", HEADERS.values(), ids=HEADERS)
 async def test_headers_of_any_kind_get_the_same_response(headers: list[tuple[bytes, bytes]]) -> None:
-    await both_ways(server(), request(), headers)
+    await both_ways(shop(), request(), headers)
 
 
 JSON = st.recursive(
@@ -383,14 +257,14 @@ async def test_any_change_of_a_request_gets_the_same_response(place: tuple[str, 
     for step in place[:-1]:
         inner = inner[step]
     inner[place[-1]] = value
-    await both_ways(server(), message, headers_for(name))
+    await both_ways(shop(), message, headers_for(name))
 
 
 # What follows every call
 
 
 async def test_hooks_see_every_request_and_every_call() -> None:
-    mcp, seen = server(), list[str]()
+    mcp, seen = shop(), list[str]()
 
     @mcp.on_request
     async def noted(info: RequestInfo, proceed: Callable[[], Awaitable[RequestEnd]]) -> RequestEnd:
@@ -415,12 +289,12 @@ async def test_bounded_calls_are_counted() -> None:
 
 async def test_a_program_that_uses_opentelemetry_gets_its_spans(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(straight_calls, "is_tracing", lambda: True)
-    _, straight = await both_ways(server(), request(), headers_for())
+    _, straight = await both_ways(shop(), request(), headers_for())
     assert not straight
 
 
 async def test_an_override_is_honoured() -> None:
-    mcp = server()
+    mcp = shop()
     with mcp.override(length, value=50):
         sent, _ = await both_ways(mcp, request("counted"), headers_for("counted"))
     assert json.loads(sent[2])["result"]["structuredContent"]["n"] == 100
@@ -429,7 +303,7 @@ async def test_an_override_is_honoured() -> None:
 
 
 async def test_a_tool_that_was_removed_is_unknown() -> None:
-    mcp = server()
+    mcp = shop()
     await both_ways(mcp, request(), headers_for())
     mcp.remove_tool("echo")
     sent, straight = await both_ways(mcp, request(), headers_for())
@@ -439,21 +313,21 @@ async def test_a_tool_that_was_removed_is_unknown() -> None:
 
 async def test_included_tools_go_the_shorter_way_under_their_names() -> None:
     outer = MCPServer[Any]("mall")
-    outer.include(server(), prefix="shop")
+    outer.include(shop(), prefix="shop")
     name = next(tool.name for tool in await outer.list_tools() if tool.name.endswith("echo"))
     _, straight = await both_ways(outer, request(name), headers_for(name))
     assert straight
 
 
 async def test_a_response_may_have_to_be_json() -> None:
-    _, straight = await both_ways(server(), request("waits"), headers_for("waits"), json_response=True)
+    _, straight = await both_ways(shop(), request("waits"), headers_for("waits"), json_response=True)
     assert straight
 
 
 @pytest.mark.parametrize("name", ["crashes", "refuses", "breaks_off"])
 async def test_failed_calls_are_logged_as_on_the_general_way(caplog: pytest.LogCaptureFixture, name: str) -> None:
     caplog.set_level(logging.INFO, "bespeak.calls")
-    await both_ways(server(), request(name), headers_for(name))
+    await both_ways(shop(), request(name), headers_for(name))
     lines = [record.getMessage().partition(",")[0] for record in caplog.records if record.name == "bespeak.calls"]
     assert lines == [name, name]
 
@@ -463,7 +337,7 @@ async def test_slow_calls_are_logged_as_on_the_general_way(
 ) -> None:
     for module in (straight_calls, call_log):
         monkeypatch.setattr(module, "SLOW_SECONDS", -1.0)
-    mcp = server()
+    mcp = shop()
     caplog.set_level(logging.INFO, "bespeak.calls")
     await both_ways(mcp, request(), headers_for())
     lines = [record.getMessage().rpartition(", ")[0] for record in caplog.records if record.name == "bespeak.calls"]
@@ -472,7 +346,7 @@ async def test_slow_calls_are_logged_as_on_the_general_way(
 
 async def test_with_a_log_of_everything_each_call_has_its_line(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "bespeak.calls")
-    _, straight = await both_ways(server(), request(), headers_for())
+    _, straight = await both_ways(shop(), request(), headers_for())
     assert not straight
     assert [record.getMessage().partition(":")[0] for record in caplog.records if record.name == "bespeak.calls"] == [
         "echo, round 1",

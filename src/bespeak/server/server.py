@@ -10,7 +10,7 @@ from bespeak.protocol import wire_types
 from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.headers import Headers
-from bespeak.protocol.messages import Request
+from bespeak.protocol.messages import LegacyRequest, Request
 from bespeak.resolve.errors import ToolError
 from bespeak.server.calls.call import Call, Calls
 from bespeak.server.calls.concurrency import CallLimits
@@ -398,6 +398,12 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
     def straight(self, message: Any, headers: Headers) -> StraightCall | None:
         """Return a call that needs nothing but its arguments, ready to be run; `None` for any other message."""
         return self._straight.begin(message, headers)
+
+    def straight_older(
+        self, request: LegacyRequest, version: str, headers: Headers
+    ) -> Coroutine[Any, Any, WrittenResponse | None] | None:
+        """Return a call of an older revision that never waits, ready to be run; `None` for any other request."""
+        return self._straight.older(request, version, headers)
 
     def end_subscriptions(self) -> None:
         """End the streams of modern clients that listen, because the server stops."""

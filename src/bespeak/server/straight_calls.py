@@ -5,10 +5,12 @@ before anything has been done. Both ways give the same bytes, which tests compar
 """
 
 import logging
+from collections.abc import Coroutine
 from typing import Any
 
 from bespeak.protocol.headers import Headers, is_plain
-from bespeak.protocol.messages import Meta, Request, RequestId, read_meta, write_result
+from bespeak.protocol.legacy import result_at
+from bespeak.protocol.messages import LegacyRequest, Meta, Request, RequestId, read_meta, write_result
 from bespeak.protocol.reserved_meta import (
     CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
@@ -47,6 +49,8 @@ class StraightCalls:
         self._dispatch = dispatch
         self._serving = serving
         self._name_headers: dict[str, bytes] = {}
+        self._asking: set[str] = set()
+        """Tools that ask by hand although their annotations do not say so."""
 
     def begin(self, message: Any, headers: Headers) -> StraightCall | None:
         """Return a straight call, ready to be run; `None` for any other message."""
@@ -77,6 +81,21 @@ class StraightCalls:
         if "requestState" in sent or "inputResponses" in sent:
             return None
         return StraightCall(self._call(tool, sent, id_, headers), id_)
+
+    def older(
+        self, request: LegacyRequest, version: str, headers: Headers
+    ) -> Coroutine[Any, Any, WrittenResponse | None] | None:
+        """Return a call of a client of an older revision that never waits, ready to be run; `None` for any other request.
+
+        Nobody can cancel it, and nothing is sent before its response. It returns `None` if it has to be run the general way.
+        """
+        name, sent = request.params.get("name"), request.params.get("arguments", _ABSENT)
+        tool = self._tools.get(name) if request.method == _METHOD and type(name) is str else None
+        if tool is None or type(sent) is not dict or not tool.ends_at_once or self._is_watched():
+            return None
+        if tool.name in self._asking:
+            return None
+        return self._older(tool, request, version, headers)
 
     @staticmethod
     def _is_ordinary(meta: dict[str, Any]) -> bool:
@@ -130,6 +149,28 @@ class StraightCalls:
         except Exception as error:  # noqa: BLE001 - the last edge, as in `Dispatch`
             return self._dispatch.failed(self._incoming(params, id_, headers), error, began)
 
+    async def _older(
+        self, tool: Tool, request: LegacyRequest, version: str, headers: Headers
+    ) -> WrittenResponse | None:
+        began = clock()
+        sent: dict[str, Any] = request.params["arguments"]
+        try:
+            run = (
+                run_plain(tool, sent, raise_exceptions=False)
+                if tool.plain
+                else run_straight(tool, sent, None, raise_exceptions=False)
+            )
+            result = await run
+            if asks_by_hand(result):
+                # Which its annotation does not say. A body that asks by hand is made to be run again.
+                self._asking.add(tool.name)
+                return None
+            if result.get("isError") or clock() - began > SLOW_SECONDS:
+                log_result(self._incoming_older(request, version, headers), result, began)
+            return WrittenResponse(write_result(request.id, result_at(version, _METHOD, result)))
+        except Exception as error:  # noqa: BLE001 - the last edge, as in `Dispatch`
+            return self._dispatch.failed(self._incoming_older(request, version, headers), error, began)
+
     async def _round(self, tool: Tool, params: dict[str, Any], id_: RequestId, headers: Headers) -> WrittenResponse:
         """Run one round of a call that may ask."""
         began = clock()
@@ -155,6 +196,11 @@ class StraightCalls:
     def _incoming(params: dict[str, Any], id_: RequestId, headers: Headers) -> Incoming:
         """The request as the general way sees it."""
         return Incoming(Request(id_, _METHOD, params, read_meta(params)), _no_notifications, headers)
+
+    @staticmethod
+    def _incoming_older(request: LegacyRequest, version: str, headers: Headers) -> Incoming:
+        meta = Meta(version, {}, None, None, None, {})
+        return Incoming(Request(request.id, request.method, request.params, meta), _no_notifications, headers)
 
 
 def _no_notifications(_notification: bytes) -> None:

@@ -271,6 +271,15 @@ class SessionServer(Answering, Protocol):
         """
         ...
 
+    def straight_older(
+        self, request: LegacyRequest, version: str, headers: Headers
+    ) -> Coroutine[Any, Any, WrittenResponse | None] | None:
+        """Return a call of an older revision that never waits, ready to be run; `None` for any other request.
+
+        Its response is the one that its peer would give. It returns `None` if the peer has to answer.
+        """
+        ...
+
     @property
     def shared_sessions(self) -> SharedSessions | None:
         """The sessions that the workers of the server share; `None` if this process is alone."""

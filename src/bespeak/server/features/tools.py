@@ -103,6 +103,13 @@ class Tool(Registered):
         return self.plain or (graph.straight and not graph.uses_context and not self.context_parameters)
 
     @property
+    def ends_at_once(self) -> bool:
+        """Whether a call is straight and never waits."""
+        graph = self.graph
+        phases = (graph.guards, graph.rest) if graph.nodes else ()
+        return self.at_once and self.straight and all(phase in graph.at_once for phase in phases if phase)
+
+    @property
     def silent(self) -> bool:
         """Whether a call has resolvers, and needs nothing but its arguments, its state and its answers."""
         if self.scopes or self.parameter_headers:

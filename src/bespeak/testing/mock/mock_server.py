@@ -9,7 +9,7 @@ from mcp_types import SERVER_INFO_META_KEY
 from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.errors import METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION, MCPError
 from bespeak.protocol.headers import Headers
-from bespeak.protocol.messages import Request, write_error, write_result
+from bespeak.protocol.messages import LegacyRequest, Request, write_error, write_result
 from bespeak.protocol.versions import SPOKEN, is_modern
 from bespeak.server.running import RunnableServer
 from bespeak.testing.mock.mock_peer import MockPeer
@@ -61,6 +61,9 @@ class MockServer(RunnableServer):
 
     def straight(self, message: Any, headers: Headers) -> None:
         """Return `None`: a recording has no tools that could be called."""
+
+    def straight_older(self, request: LegacyRequest, version: str, headers: Headers) -> None:
+        """Return `None`, for the same reason."""
 
     async def answer(
         self, request: Request, notify: Notify, headers: Headers | None = None, *, raise_exceptions: bool = False

@@ -153,6 +153,8 @@ class LegacyHttp:
             )
             if stream is None:
                 return await respond(send, 202, b"")
+            if isinstance(stream, WrittenResponse):
+                return await respond(send, 200, stream.message, JSON)
             # A server that stops accepts no more connections, and the client would need one to answer a question.
             when_stopping(scope, lambda: session.peer.close(STOPPING))
             await stream.answer(session.peer.version, receive, send)
@@ -164,6 +166,17 @@ class LegacyHttp:
             sessions.leave(session)
         return None
 
+    def _straight(
+        self, message: Message | MalformedMessage, session: HttpSession, headers: Headers
+    ) -> Coroutine[Any, Any, WrittenResponse | None] | None:
+        """Return a call that never waits, for which nothing has to be set up; `None` for any other message."""
+        version = session.peer.version
+        if not isinstance(message, LegacyRequest) or version is None or message.id in session.requests:
+            return None
+        if self._options.event_store is not None:  # which keeps every response, for a client that loses it
+            return None
+        return self._server.straight_older(message, version, headers)
+
     async def _begin(
         self,
         sessions: HttpSessions | SharedHttpSessions,
@@ -173,14 +186,20 @@ class LegacyHttp:
         headers: Headers,
         *,
         together: bool,
-    ) -> PostStream | None:
-        """Take what a client says, and begin to answer its requests. Return the stream of the responses; `None` without requests.
+    ) -> PostStream | WrittenResponse | None:
+        """Take what a client says, and begin to answer its requests.
 
-        Raises `LegacyRefusal` or `SessionsUnavailable`.
+        Return the stream of the responses, or the response to a call that never waits; `None` without requests. Raises
+        `LegacyRefusal` or `SessionsUnavailable`.
         """
         try:
             if together and not takes_batches(session.peer.version):
                 raise LegacyRefusal(400, str(no_batch()))
+            straight = None if together else self._straight(messages[0], session, headers)
+            response = await straight if straight is not None else None
+            if response is not None:
+                sessions.over(session, requests)
+                return response
             for one in messages:
                 if isinstance(one, Notification):
                     await sessions.heard(session, one)
