@@ -8,7 +8,6 @@ import asyncio
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,6 +19,7 @@ from bench.figures import BARE, FASTMCP, NEWER, OURS, SDK, Figures, as_json, mis
 from bench.growth import grown, growth_table
 from bench.legacy import LegacyClient
 from bench.load import Http, Stdio
+from bench.pushed import seconds_per_pushed_call
 from bench.wrk import CONNECTIONS, NO_SESSION, listening, on_core, seconds_per_call
 
 HERE = Path(__file__).parent
@@ -76,7 +76,7 @@ class Bench:
                     self.put("http older", library, took)
                 for library in self.libraries:
                     calls = max(CONNECTIONS, round(PUSHED_CALLS * self.scale))
-                    self.put("http pushed", library, asyncio.run(pushed(streams[library], library, calls)))
+                    self.put("http pushed", library, pushed(streams[library], library, calls))
                 for library in self.libraries:
                     http = Http(ports[library])
                     self.put("http waiting", library, http.run("waiting", CONNECTIONS) * CONNECTIONS)
@@ -122,19 +122,17 @@ async def session(port: int) -> str:
     return client.session or NO_SESSION
 
 
-async def pushed(port: int, library: str, calls: int) -> float:
-    """Seconds per call whose question is pushed and answered, several at a time."""
-    tool = "asked_older" if library == FASTMCP else "asked"
+async def begun(port: int) -> list[str]:
+    """Begin sessions of 2025-11-25, and return their ids."""
     clients = [LegacyClient(port) for _ in range(CONNECTIONS)]
     await asyncio.gather(*(client.begin() for client in clients))
+    return [client.session for client in clients]
 
-    async def some(client: LegacyClient, first: int) -> None:
-        for number in range(first, calls, CONNECTIONS):
-            await client.pushed(tool, number, {"yes": True})
 
-    began = time.perf_counter()
-    await asyncio.gather(*(some(client, first) for first, client in enumerate(clients)))
-    return (time.perf_counter() - began) / calls
+def pushed(port: int, library: str, calls: int) -> float:
+    """Seconds per call whose question is pushed and answered, several at a time."""
+    tool = "asked_older" if library == FASTMCP else "asked"
+    return seconds_per_pushed_call(port, asyncio.run(begun(port)), tool, calls, {"yes": True})
 
 
 def main() -> None:

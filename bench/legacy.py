@@ -5,13 +5,9 @@ import json
 import time
 from typing import Any
 
+from bench.load import INITIALIZE
 from bench.memory import resident
 
-INITIALIZE: dict[str, Any] = {
-    "protocolVersion": "2025-11-25",
-    "capabilities": {"elicitation": {}},
-    "clientInfo": {"name": "bench", "version": "1"},
-}
 AT_ONCE = 50
 SETTLED_MIB = 3.0
 
@@ -38,19 +34,6 @@ class LegacyClient:
     def session(self) -> str:
         """The id that the server gave to the session."""
         return self._session
-
-    async def pushed(self, tool: str, number: int, content: dict[str, Any]) -> None:
-        """A call whose question is answered at once."""
-        params = {"name": tool, "arguments": {"a": number, "b": 2}}
-        reader, writer = await self._send({"id": number, "method": "tools/call", "params": params})
-        try:
-            question = await _event(reader)
-            assert question["method"] == "elicitation/create", question
-            await self._post({"id": question["id"], "result": {"action": "accept", "content": content}})
-            response = await _event(reader)
-            assert response["result"]["content"][0]["text"] == str(number + 2), response
-        finally:
-            writer.close()
 
     async def wait(self, number: int, asked: asyncio.Semaphore, answers: asyncio.Event) -> None:
         """A call whose question is answered when a person says so."""

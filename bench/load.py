@@ -12,6 +12,12 @@ META: dict[str, Any] = {
     "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}},
     "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
 }
+INITIALIZE: dict[str, Any] = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {"elicitation": {}},
+    "clientInfo": {"name": "bench", "version": "1"},
+}
+"""How a client of 2025-11-25 begins a session."""
 CONNECTIONS = 8
 """Requests in flight over HTTP, one a connection: the server always has something to do."""
 
