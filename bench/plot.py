@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from html import escape
 
-COLOURS = ("#0f766e", "#b45309", "#7c3aed", "#64748b", "#be123c")
+COLOURS = ("#0f766e", "#b45309", "#7c3aed", "#64748b", "#be123c", "#0369a1", "#4d7c0f")
 WIDTH, LEFT, RIGHT = 760, 250, 90
 BAR, GAP, BETWEEN = 20, 4, 26
 PLOT = 300
@@ -65,7 +65,7 @@ def lines(curves: Mapping[str, Sequence[tuple[float, float]]], unit: str) -> str
         x, _ = place(10.0**power, 10.0**low)
         parts.append(_text(x, top + PLOT + 20, f"{10**power:,}", "middle", "quiet"))
     taken: list[float] = []
-    for colour, (name, curve) in zip(COLOURS, curves.items(), strict=False):
+    for colour, (name, curve) in zip(COLOURS[: len(curves)], curves.items(), strict=True):
         points = [place(x, y) for x, y in curve]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2.5"/>')

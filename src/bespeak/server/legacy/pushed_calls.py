@@ -14,7 +14,7 @@ from bespeak.server.calls.body import result_of
 from bespeak.server.calls.by_hand import asks_by_hand
 from bespeak.server.calls.call import Call, Calls
 from bespeak.server.calls.replies import Consumer
-from bespeak.server.context import Context, request_of
+from bespeak.server.context import Context, headers_of, request_of
 from bespeak.server.legacy.pushing import Asker
 from bespeak.server.legacy.waiting_calls import weigh
 
@@ -50,7 +50,8 @@ class PushedCall(Call):
     def kept_bytes(self, most: int) -> int:
         request = request_of(self._context)
         about = () if request is None else (request.id, request.meta.raw)
-        return weigh([self._kept, *about, *(self._context.headers or {}).items()], most)
+        headers = headers_of(self._context)
+        return weigh([self._kept, *about, *(headers.raw if headers is not None else ())], most)
 
     # With resolvers
 
