@@ -90,7 +90,8 @@ def result_at(version: str, method: str, result: Mapping[str, Any]) -> dict[str,
             del known["structuredContent"]
             if not known["content"]:
                 known["content"] = [_text(to_json(structured).decode())]
-        known["content"] = [_block_at(version, block) for block in known["content"]]
+        if version < NOVEMBER:
+            known["content"] = [_block_at(version, block) for block in known["content"]]
     return known
 
 

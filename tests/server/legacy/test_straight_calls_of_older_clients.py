@@ -34,14 +34,15 @@ class Session:
 
     def __init__(self, mcp: MCPServer[Any], version: str = NOVEMBER, **options: Any) -> None:
         self._app = mcp.streamable_http_app(**options)
-        self._version = version
+        self.version = version
+        self.more: list[tuple[bytes, bytes]] = []
         self._id: list[tuple[bytes, bytes]] = []
         self.short: list[bool] = []
         """For each call that might have taken the shorter way, whether it took it to its end."""
 
     async def begin(self) -> "Session":
         params: Any = {
-            "protocolVersion": self._version,
+            "protocolVersion": self.version,
             "capabilities": {},
             "clientInfo": {"name": "c", "version": "1"},
         }
@@ -55,9 +56,10 @@ class Session:
             (b"accept", b"application/json, text/event-stream"),
             (b"content-type", b"application/json"),
             *self._id,
+            *self.more,
         ]
-        if self._version >= "2025-06-18" and self._id:
-            headers.append((b"mcp-protocol-version", self._version.encode()))
+        if self.version >= "2025-06-18" and self._id:
+            headers.append((b"mcp-protocol-version", self.version.encode()))
         return await post(self._app, message, headers)
 
     async def call(self, message: Any, *, shorter: bool = True) -> Sent:
@@ -142,10 +144,32 @@ async def test_a_tool_that_asks_by_hand_though_it_does_not_say_so_is_run_again_o
     assert len(runs) == 3
 
 
-async def test_without_sessions_an_older_call_goes_the_shorter_way_too() -> None:
+async def test_without_sessions_an_older_call_goes_the_general_way() -> None:
     sent, short = await both_ways(shop(), called(), stateless_http=True)
-    assert short
+    assert not short
     assert sent[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        ((b"mcp-protocol-version", b"2025-06-18"), 400),
+        ((b"mcp-session-id", b"another"), 400),
+        ((b"accept", b"text/html"), 200),
+    ],
+)
+async def test_repeated_headers_take_the_general_way(more: tuple[bytes, bytes], status: int) -> None:
+    session = await Session(shop()).begin()
+    session.more = [more]
+    assert (await session.call(called()))[0] == status
+    assert session.short == []
+
+
+@pytest.mark.parametrize(("version", "status"), [("2099-01-01", 400), ("2025-06-18", 200)])
+async def test_the_version_of_each_older_request_is_checked(version: str, status: int) -> None:
+    session = await Session(shop()).begin()
+    session.version = version
+    assert (await session.call(called()))[0] == status
 
 
 async def test_where_events_are_kept_every_older_response_is_kept_too() -> None:

@@ -44,9 +44,9 @@ class Kept(NamedTuple):
 class Progress:
     """Everything that a call must remember between rounds."""
 
-    settled: dict[str, Settled] = field(default_factory=dict[str, Settled])
-    shown: dict[str, Shown] = field(default_factory=dict[str, Shown])
-    once: dict[str, Kept] = field(default_factory=dict[str, Kept])
+    settled: dict[str, Settled] = field(default_factory=dict)
+    shown: dict[str, Shown] = field(default_factory=dict)
+    once: dict[str, Kept] = field(default_factory=dict)
 
     def encode(self) -> bytes:
         return to_json((_plain(self.settled), _plain(self.shown), _plain(self.once)))

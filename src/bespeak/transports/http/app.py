@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -166,16 +166,20 @@ class HttpApp:
             if large is not None:
                 large.let_out()
 
-    async def _straight(self, call: StraightCall, receive: Receive, send: Send) -> None:
-        """Run a call that sends no notifications, and send its response. Nothing more is set up unless it waits."""
+    def _straight(self, call: StraightCall, receive: Receive, send: Send) -> Coroutine[Any, Any, None]:
+        """Run a call that sends no notifications. Return what is left to do: nothing but its response, unless it waits."""
         try:
             answer = begin(call.work)
-        except asyncio.CancelledError:
-            await self._modern(call.id, receive, send).interrupted()
-            raise
+        except asyncio.CancelledError as error:
+            return self._cut_off(self._modern(call.id, receive, send), error)
         if isinstance(answer, Begun):
-            return await self._modern(call.id, receive, send).finish(answer)
-        return await respond_at_once(send, answer)
+            return self._modern(call.id, receive, send).finish(answer)
+        return respond_at_once(send, answer)
+
+    @staticmethod
+    async def _cut_off(response: ModernResponse, error: asyncio.CancelledError) -> None:
+        await response.interrupted()
+        raise error
 
     def _modern(self, id_: RequestId, receive: Receive, send: Send) -> ModernResponse:
         return ModernResponse(id_, receive, send, json_only=self._options.json_response)
@@ -230,6 +234,11 @@ class HttpApp:
         self, message: Message | Batch, scope: Scope, headers: Headers, receive: Receive, send: Send
     ) -> None:
         """Answer a message that does not name its own revision. Raises `MalformedMessage`."""
+        if type(message) is LegacyRequest and self._authenticator is None:
+            call = self._legacy.straight(message, headers)
+            answer = await call if call is not None else None
+            if answer is not None:
+                return await respond(send, 200, answer.message, JSON)
         id_ = message.id if isinstance(message, LegacyRequest) else None
         try:
             version = version_of(headers)

@@ -25,7 +25,7 @@ from bespeak.protocol.messages import (
     write_error,
 )
 from bespeak.protocol.session_facts import Delivery, SessionFacts, SessionLimits, SessionsUnavailable
-from bespeak.protocol.versions import ASSUMED_VERSION
+from bespeak.protocol.versions import ASSUMED_VERSION, HANDSHAKE_PROTOCOL_VERSIONS
 from bespeak.transports.http.asgi import JSON, Receive, Scope, Send, respond, when_stopping
 from bespeak.transports.http.legacy.event_store import EventStore
 from bespeak.transports.http.legacy.get_streams import NO_SUCH_SESSION, GetStreams
@@ -62,6 +62,9 @@ HTTP_SSE = (
     "a stream needs a session. The HTTP+SSE transport of 2024-11-05 is not supported: use Streamable HTTP, which begins with "
     "a POST of initialize to this URL"
 )
+_SESSION = SESSION_HEADER.lower().encode()
+_VERSIONS = frozenset([None, *(version.encode() for version in HANDSHAKE_PROTOCOL_VERSIONS)])
+"""The values of the version's header; older clients may leave it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,8 @@ class LegacyHttp:
         """The requests under way, of whatever session, or of none."""
         self._opened = 0
         """How many streams have been opened, for their names."""
+        self._keeps_more = options.stateless or options.event_store is not None
+        """Whether there are no sessions, or every response is kept for a client that loses it."""
         self._unasked = NO_STREAM if options.json_only else None
 
     @property
@@ -123,6 +128,24 @@ class LegacyHttp:
 
     # POST
 
+    def straight(self, request: LegacyRequest, headers: Headers) -> Coroutine[Any, Any, WrittenResponse | None] | None:
+        """Return a call that never waits, in a session that is only here; `None` for any other request.
+
+        Nothing has to be set up for it: it cannot be cancelled, and nothing is sent before its response.
+        """
+        id_ = headers.last.get(_SESSION)
+        if id_ is None or self._keeps_more or self._server.shared_sessions is not None:
+            return None
+        if len(headers.last) != len(headers.raw) or headers.last.get(b"mcp-protocol-version") not in _VERSIONS:
+            return None
+        session = self._own_sessions.find(id_.decode("latin-1"), principal_of(headers))
+        if session is None or session.peer.version is None or request.id in session.requests:
+            return None
+        call = self._server.straight_older(request, session.peer.version, headers)
+        if call is not None:
+            self._own_sessions.touch(session)
+        return call
+
     async def post(
         self,
         message: Message | Batch,
@@ -153,8 +176,6 @@ class LegacyHttp:
             )
             if stream is None:
                 return await respond(send, 202, b"")
-            if isinstance(stream, WrittenResponse):
-                return await respond(send, 200, stream.message, JSON)
             # A server that stops accepts no more connections, and the client would need one to answer a question.
             when_stopping(scope, lambda: session.peer.close(STOPPING))
             await stream.answer(session.peer.version, receive, send)
@@ -166,17 +187,6 @@ class LegacyHttp:
             sessions.leave(session)
         return None
 
-    def _straight(
-        self, message: Message | MalformedMessage, session: HttpSession, headers: Headers
-    ) -> Coroutine[Any, Any, WrittenResponse | None] | None:
-        """Return a call that never waits, for which nothing has to be set up; `None` for any other message."""
-        version = session.peer.version
-        if not isinstance(message, LegacyRequest) or version is None or message.id in session.requests:
-            return None
-        if self._options.event_store is not None:  # which keeps every response, for a client that loses it
-            return None
-        return self._server.straight_older(message, version, headers)
-
     async def _begin(
         self,
         sessions: HttpSessions | SharedHttpSessions,
@@ -186,20 +196,14 @@ class LegacyHttp:
         headers: Headers,
         *,
         together: bool,
-    ) -> PostStream | WrittenResponse | None:
-        """Take what a client says, and begin to answer its requests.
+    ) -> PostStream | None:
+        """Take what a client says, and begin to answer its requests. Return the stream of the responses; `None` without requests.
 
-        Return the stream of the responses, or the response to a call that never waits; `None` without requests. Raises
-        `LegacyRefusal` or `SessionsUnavailable`.
+        Raises `LegacyRefusal` or `SessionsUnavailable`.
         """
         try:
             if together and not takes_batches(session.peer.version):
                 raise LegacyRefusal(400, str(no_batch()))
-            straight = None if together else self._straight(messages[0], session, headers)
-            response = await straight if straight is not None else None
-            if response is not None:
-                sessions.over(session, requests)
-                return response
             for one in messages:
                 if isinstance(one, Notification):
                     await sessions.heard(session, one)
@@ -222,7 +226,7 @@ class LegacyHttp:
             return await respond(send, 200, answer.message, JSON)
         session = self._new_session(secrets.token_urlsafe(24), peer, headers.address, principal_of(headers))
         await self._sessions.admit(session)
-        return await respond(send, 200, answer.message, JSON, (SESSION_HEADER.lower().encode(), session.id.encode()))
+        return await respond(send, 200, answer.message, JSON, (_SESSION, session.id.encode()))
 
     def _new_session(
         self, id_: str, peer: SessionPeer, address: str | None = None, principal: str | None = None

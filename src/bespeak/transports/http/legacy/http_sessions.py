@@ -118,6 +118,10 @@ class HttpSessions:
         self, id_: str, principal: str | None, requests: Sequence[RequestId], *, used: bool
     ) -> HttpSession | None:
         """Return the session with an id; `None` if it does not exist, or belongs to another principal."""
+        return self.find(id_, principal)
+
+    def find(self, id_: str, principal: str | None) -> HttpSession | None:
+        """As `get`."""
         session = self._used.get(id_) or self._silent.get(id_)
         return session if session is not None and session.principal == principal else None
 
