@@ -8,6 +8,8 @@ COLOURS = ("#0f766e", "#b45309", "#7c3aed", "#64748b", "#be123c", "#0369a1", "#4
 WIDTH, LEFT, RIGHT = 760, 250, 90
 BAR, GAP, BETWEEN = 20, 4, 26
 PLOT = 300
+OUTLINE = "paint-order:stroke;stroke:#ffffff;stroke-width:4px"
+"""For a name that may lie on another curve."""
 
 
 def _svg(height: float, parts: Sequence[str]) -> str:
@@ -65,6 +67,7 @@ def lines(curves: Mapping[str, Sequence[tuple[float, float]]], unit: str) -> str
         x, _ = place(10.0**power, 10.0**low)
         parts.append(_text(x, top + PLOT + 20, f"{10**power:,}", "middle", "quiet"))
     taken: list[float] = []
+    names: list[str] = []
     for colour, (name, curve) in zip(COLOURS[: len(curves)], curves.items(), strict=True):
         points = [place(x, y) for x, y in curve]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
@@ -72,7 +75,7 @@ def lines(curves: Mapping[str, Sequence[tuple[float, float]]], unit: str) -> str
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>' for x, y in points]
         x, y = points[-1]
         while any(abs(y - other) < 16 for other in taken):
-            y += 4
+            y -= 4
         taken.append(y)
-        parts.append(f'<text x="{x + 9:.1f}" y="{y + 4:.1f}" style="fill:{colour}">{escape(name)}</text>')
-    return _svg(top + PLOT + 34, parts)
+        names.append(f'<text x="{x + 9:.1f}" y="{y + 4:.1f}" style="fill:{colour};{OUTLINE}">{escape(name)}</text>')
+    return _svg(top + PLOT + 34, [*parts, *names])

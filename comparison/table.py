@@ -58,8 +58,8 @@ FastMCP is the newest version whose requirements could be installed when this pa
   release yet, and its public names may change.
 * **Ecosystem.** The official SDK is maintained with the protocol itself. FastMCP can also make servers from OpenAPI
   descriptions, act as a proxy, and transform tools. Bespeak does none of this.
-* **Speed.** `make bench` compares Bespeak with the official SDK and prints the ratios of that run. Nothing is copied here,
-  because the numbers depend on the machine. FastMCP is not part of it.
+* **Speed.** [How fast it is](speed.md) has the figures of one machine, and the goals that are not reached. `make bench`
+  measures all three on yours.
 """
 
 
