@@ -164,7 +164,7 @@ class CallServing:
         try:
             if asked is not None:
                 return await self._calls.shelter(call, call.ask(asked))
-            own_task = consumer.may_ask or consumer.graph.has_generators
+            own_task = consumer.graph.has_generators or (consumer.may_ask and not call.ends_at_once)
             return await self._run(call, context, arguments, own_task=own_task)
         finally:
             end(context)

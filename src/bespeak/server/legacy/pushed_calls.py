@@ -47,6 +47,13 @@ class PushedCall(Call):
         asker.call = self
         self._kept: Any = sent
 
+    @property
+    def ends_at_once(self) -> bool:
+        """Whether nothing waits once the last question is answered. Until then it may be cancelled, and so needs no own task."""
+        consumer = self.consumer
+        waits = consumer.may_wait or consumer.graph.may_wait_at_last
+        return bool(consumer.graph.nodes) and not waits and self._record is None
+
     def kept_bytes(self, most: int) -> int:
         request = request_of(self._context)
         about = () if request is None else (request.id, request.meta.raw)
