@@ -43,7 +43,7 @@ One call through the app, without a socket. It does not depend on how many tools
 sessions of older clients are open, or how many other calls wait. Each resolver and each answer adds the same
 again. The two rows of workers are the CPU time that all workers of `bespeak run --workers` take together for one
 call over HTTP, without and with a question. One worker has its ledger in memory; several share one in a file, which
-takes longer. Beyond that it stays the same with more of them, so they serve more calls in the same time as long as
+takes longer. Beyond that it stays about the same with more of them, so they serve more calls in the same time as long as
 there is a core for each.
 
 ![The time of one call by resolvers, answers, tools, sessions and waiting calls](images/growth.svg)

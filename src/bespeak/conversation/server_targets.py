@@ -75,7 +75,7 @@ def _is_file(path: str) -> bool:
 
 
 def _means_python(word: str) -> bool:
-    """Whether a word that is no command names a module, a folder or nearly a Python file."""
+    """Whether a word that is not a command names a module, a folder or nearly a Python file."""
     try:
         return is_module(word) or Path(word).is_dir() or near_file(Path(word)) is not None
     except OSError:  # too long to be one

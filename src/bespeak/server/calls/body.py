@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _PLAIN = frozenset({str, bool, int, float, dict, list})
-"""Types of values that are no questions, neither an author's nor one made by hand."""
+"""Types of values that are not questions, neither an author's nor one made by hand."""
 
 
 async def run_plain(

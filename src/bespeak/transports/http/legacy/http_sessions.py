@@ -121,7 +121,7 @@ class HttpSessions:
         return self.find(id_, principal)
 
     def find(self, id_: str, principal: str | None) -> HttpSession | None:
-        """As `get`."""
+        """Return the session with an id, as `get` does: these sessions are only here, so nothing has to be waited for."""
         session = self._used.get(id_) or self._silent.get(id_)
         return session if session is not None and session.principal == principal else None
 
