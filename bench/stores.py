@@ -37,10 +37,11 @@ class Forgetful(MemoryStore):
     async def claim(self, call: str, entry: Entry, lease: float) -> Claim | None:
         return None
 
-    async def read(self, call: str, issued: float, deadline: float) -> Claim | None:
+    async def read(self, call: str, issued: float, deadline: float, incarnation: str | None) -> Claim | None:
         return None
 
-    async def finish(self, call: str, owner: str, result: bytes) -> None: ...
+    async def finish(self, call: str, owner: str, result: bytes) -> bool:
+        return True
 
     async def check_room(self, holder: str | None, now: float) -> None: ...
 

@@ -18,7 +18,7 @@ from tests.transports.http.legacy.older_client import Older, call
 
 pytestmark = pytest.mark.timing
 
-UNREACHABLE = "the server cannot reach the store that remembers which calls were approved, so the call was not run"
+UNREACHABLE = "the server cannot use the store that remembers which calls were approved, so this request ran nothing"
 
 
 @pytest.fixture

@@ -89,9 +89,9 @@ class Keeping(MemoryStore):
         super().__init__()
         self.kept: list[bytes] = []
 
-    async def finish(self, call: str, owner: str, result: bytes) -> None:
+    async def finish(self, call: str, owner: str, result: bytes) -> bool:
         self.kept.append(result)
-        await super().finish(call, owner, result)
+        return await super().finish(call, owner, result)
 
 
 async def ask(client: Client, tool: str = "refund", **arguments: Any) -> str:

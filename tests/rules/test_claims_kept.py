@@ -3,13 +3,15 @@
 import asyncio
 from typing import Annotated, Any
 
-from bespeak import Elicit, MCPServer, RequestStateSecurity, Resolve
+import pytest
+
+from bespeak import Elicit, MCPError, MCPServer, RequestStateSecurity, Resolve
 from bespeak.client.client import Client
 from bespeak.state.stores.memory import MemoryStore
 from tests.waiting import eventually, turns
 
 KEY = "a key of more than thirty-two characters"
-TOO_LATE = "Error executing tool pay: the time for this call has run out; start a new call"
+FORGOTTEN = "no longer knows whether this call"
 Sent = dict[str, Any]
 
 
@@ -80,7 +82,8 @@ async def test_a_clock_stepped_back_after_a_purge_does_not_let_an_approval_be_sp
         await send(client)  # purges the claim
         assert store.claims == 0
         clock.now -= 650
-        assert text(await send(client, second)) == TOO_LATE
+        with pytest.raises(MCPError, match=FORGOTTEN):
+            await send(client, second)
         clock.now += 650
         assert text(await send(client, await send(client, await send(client)))) == "paid"
     assert till.paid == 2
@@ -100,7 +103,8 @@ async def test_the_lifetime_lowered_between_two_processes_of_one_store_does_not_
         assert store.claims == 0
         # The first round's state came from the old process, and opens for a long time yet.
         for client in (one, two):
-            assert text(await send(client, first)) == TOO_LATE, "not even its next question is asked"
+            with pytest.raises(MCPError, match=FORGOTTEN):  # not even its next question is asked
+                await send(client, first)
     assert old.paid + new.paid == 1
 
 

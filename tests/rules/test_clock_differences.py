@@ -10,6 +10,7 @@ from tests.rules.raw_calls import accept, nobody, said, send
 
 KEYS = ["k" * 32]
 NOW = 1_000_000.0
+UNKNOWN = "the server no longer knows whether this call"
 
 
 class Clock:
@@ -90,9 +91,6 @@ async def test_whatever_the_clocks_say_nothing_is_run_twice(store: str, differen
                 continue
             for client in (one, two, one, two):
                 workers.wait(100.0)
-                assert await reply(client, answers, asked["requestState"]) in (
-                    "paid",
-                    "Error executing tool pay: the time for this call has run out; start a new call",
-                    "invalid or expired requestState; start the call again",
-                )
+                text = await reply(client, answers, asked["requestState"])
+                assert text in ("paid", "invalid or expired requestState; start the call again") or UNKNOWN in text
             assert len(workers.log) <= begun + 1

@@ -569,7 +569,7 @@ async def test_while_the_store_cannot_be_reached_everybody_is_told_and_nothing_r
             assert (reply.status, reply.code) == (503, -32603)
             assert reply.reason == "the server cannot reach the store that its workers share; try again later"
             for failed in (await send(one, "approve"), await send(two, "approve", answers, state)):
-                assert "cannot reach the store that remembers which calls were approved" in said(failed)
+                assert "cannot use the store that remembers which calls were approved" in said(failed)
             redis.start()
             state, answers = await begun(one)
             assert said(await send(two, "approve", answers, state)) == "approved True"
@@ -603,19 +603,6 @@ async def test_a_result_that_could_not_be_stored_reaches_its_client_and_later_th
 
 
 @pytest.mark.long
-async def test_an_approval_cannot_be_spent_again_when_the_store_has_lost_its_data(tmp_path: Path) -> None:
-    with own_server(tmp_path) as redis:
-        async with workers(redis.url) as (first, second), opened(first) as one, opened(second) as two:
-            state, answers = await begun(one)
-            assert said(await send(one, "approve", answers, state)) == "approved True"
-            redis.stop()
-            redis.start()
-            for client in (two, one):
-                assert "the time for this call has run out" in said(await send(client, "approve", answers, state))
-            assert [*first.desk.log, *second.desk.log] == ["approved True"]
-
-
-@pytest.mark.long
 async def test_an_approval_whose_claim_was_lost_on_the_way_can_be_spent_later(
     store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -631,7 +618,7 @@ async def test_an_approval_whose_claim_was_lost_on_the_way_can_be_spent_later(
 
         with monkeypatch.context() as patched:
             patched.setattr(kept, "claim", lost)
-            assert "so the call was not run; send the same request again later" in said(
+            assert "cannot be read now. Send the same request again later" in said(
                 await send(one, "approve", answers, state)
             )
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel
 
-from bespeak import Client, Context, Elicit, MCPServer, RequestStateSecurity, Resolve
+from bespeak import Client, Context, Elicit, MCPError, MCPServer, RequestStateSecurity, Resolve
 from bespeak.server.calls import call_tasks
 from bespeak.state.ledger import LEASE_SECONDS
 from bespeak.state.stores.memory import MemoryStore
@@ -42,9 +42,9 @@ class Keeping(MemoryStore):
         super().__init__()
         self.kept: list[bytes] = []
 
-    async def finish(self, call: str, owner: str, result: bytes) -> None:
+    async def finish(self, call: str, owner: str, result: bytes) -> bool:
         self.kept.append(result)
-        await super().finish(call, owner, result)
+        return await super().finish(call, owner, result)
 
 
 class Till:
@@ -291,8 +291,8 @@ async def test_a_call_whose_worker_died_runs_again_only_if_the_tool_is_idempoten
         await stuck
     assert living.count("body") == (1 if idempotent else 0)
     unknown = (
-        "Error executing tool pay: this call was started and the server running it died: whether it took effect is "
-        "unknown. It is not run again; check before starting a new call"
+        "Error executing tool pay: this call was started, and the server running it died or could not store the outcome: whether "
+        "it took effect is unknown. It is not run again; check before starting a new call"
     )
     assert reply == ("paid 5" if idempotent else unknown)
 
@@ -336,8 +336,9 @@ async def test_an_approval_opened_in_time_and_settled_after_the_deadline_is_not_
         requests = [await held(till, client, state, "phase one") for _ in range(2)]
         till.clock.now += 3600
         till.pass_["phase one"].set()
-        late = "Error executing tool pay: the time for this call has run out; start a new call"
-        assert await asyncio.gather(*requests) == [late] * 2
+        for request in requests:
+            with pytest.raises(MCPError, match=r"no longer knows whether this call .* its time has run out"):
+                await request
     assert till.count("body") == 0
 
 

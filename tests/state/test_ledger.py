@@ -10,6 +10,7 @@ import pytest
 from bespeak.resolve.errors import ToolError
 from bespeak.state import ledger as ledger_module
 from bespeak.state.ledger import (
+    CallForgotten,
     Lease,
     Ledger,
     LedgerFull,
@@ -21,7 +22,6 @@ from bespeak.state.ledger import (
     Spending,
     StillRunning,
     Ticket,
-    TooLate,
     short_digest,
 )
 from bespeak.state.stores.memory import MemoryStore
@@ -29,6 +29,9 @@ from bespeak.state.stores.store import Claim, Entry, StoreFull, StoreUnavailable
 from tests.waiting import eventually, pass_time, turns
 
 DEADLINE = 10_000.0
+FORGOTTEN = (
+    r"no longer knows whether this call \(id call\) took effect: .* Check whether it took effect before you start"
+)
 
 
 class Clock:
@@ -68,7 +71,7 @@ class Patient(MemoryStore):
     async def changed(self, call: str, timeout: float) -> None:
         assert timeout > 0
         self._clock.now += timeout
-        there = await self.read(call, self._clock.now, DEADLINE)
+        there = await self.read(call, self._clock.now, DEADLINE, None)
         if self._alive and there is not None:
             await self.renew(call, there.owner, 15)
 
@@ -78,7 +81,7 @@ def a_ledger(store: MemoryStore, clock: Clock) -> Ledger:
 
 
 def a_ticket(issued: float = 0.0, deadline: float = DEADLINE, lifetime: float = 600.0) -> Ticket:
-    return Ticket(issued, min(issued + lifetime, deadline), deadline)
+    return Ticket(issued, min(issued + lifetime, deadline), deadline, None)
 
 
 def sent(digest: str) -> bytes:
@@ -167,7 +170,7 @@ async def test_a_result_that_was_evicted_is_said_to_be_gone_and_the_work_is_not_
 
 
 async def test_every_refusal_is_a_text_the_model_may_read() -> None:
-    refusals = (SettledOtherwise, ResultGone, OutcomeUnknown, StillRunning, TooLate, LedgerFull, ShareUsedUp)
+    refusals = (SettledOtherwise, ResultGone, OutcomeUnknown, StillRunning, LedgerFull, ShareUsedUp)
     for error in (*refusals, LedgerUnavailable):
         assert issubclass(error, ToolError)
 
@@ -181,7 +184,7 @@ async def test_a_lapsed_lease_means_the_outcome_is_unknown_and_never_a_second_ru
     dead = await start(a_ledger(store, clock), work)
     clock.now = 15.0
     with pytest.raises(
-        OutcomeUnknown, match=r"the server running it died: whether it took effect is unknown\. It is not run"
+        OutcomeUnknown, match=r"died or could not store the outcome: whether it took effect is unknown\. It is not run"
     ):
         await spend(a_ledger(store, clock), work)
     assert work.runs == 1
@@ -305,13 +308,13 @@ class Renewing(MemoryStore):
         self.renewed_thrice = asyncio.Event()
         self._failures = list(failures)
 
-    async def renew(self, call: str, owner: str, lease: float) -> None:
+    async def renew(self, call: str, owner: str, lease: float) -> bool:
         self.leases.append(lease)
         if len(self.leases) == 3:
             self.renewed_thrice.set()
         if self._failures:
             raise self._failures.pop()
-        await super().renew(call, owner, lease)
+        return await super().renew(call, owner, lease)
 
 
 @pytest.mark.timing
@@ -382,7 +385,7 @@ async def test_nothing_is_claimed_after_the_deadline() -> None:
     clock.now = 10.1  # the state was opened in time; its resolvers took a moment
     ledger, work = a_ledger(store, clock), Work()
     for _ in range(2):
-        with pytest.raises(TooLate, match="the time for this call has run out; start a new call"):
+        with pytest.raises(CallForgotten, match=FORGOTTEN):
             await spend(ledger, work, ticket=a_ticket(deadline=10.0))
     assert work.runs == 0
 
@@ -428,11 +431,11 @@ async def test_an_earlier_token_with_a_longer_lifetime_cannot_be_spent_after_the
     clock.now = 200.0
     await new.check_room(None)
     assert store.claims == 0
-    with pytest.raises(TooLate):
+    with pytest.raises(CallForgotten):
         await new.settled("call", sent("yes"), first)
-    with pytest.raises(TooLate):
+    with pytest.raises(CallForgotten):
         await new.check_unspent("call", first)
-    with pytest.raises(TooLate):
+    with pytest.raises(CallForgotten):
         await spend(new, work, ticket=first)
     assert work.runs == 1
 
@@ -445,7 +448,7 @@ async def test_a_claim_is_kept_until_the_deadline_at_most() -> None:
     await ledger.check_room(None)
     assert store.claims == 0
     clock.now = 20.0  # set back
-    with pytest.raises(TooLate):
+    with pytest.raises(CallForgotten):
         await spend(ledger, work, ticket=a_ticket(deadline=30.0))
     assert work.runs == 1
 
@@ -459,7 +462,7 @@ async def test_a_clock_stepped_back_after_a_purge_cannot_revive_a_claim() -> Non
     await ledger.check_room(None)
     assert store.claims == 0
     clock.now = 5005.0
-    with pytest.raises(TooLate, match="the time for this call has run out; start a new call"):
+    with pytest.raises(CallForgotten, match=FORGOTTEN):
         await spend(ledger, work, ticket=a_ticket(issued=4990.0))
     assert work.runs == 1
 
@@ -473,7 +476,7 @@ async def test_a_clock_set_back_before_the_claim_and_forward_after_it_cannot_rev
     clock.now = 6000.0
     await spend(ledger, Work(), call="another", ticket=a_ticket(issued=5990.0, deadline=8600.0))
     clock.now = 5100.0
-    with pytest.raises(TooLate):
+    with pytest.raises(CallForgotten):
         await spend(ledger, work, "no", ticket=ticket)
     assert work.runs == 1
 
@@ -513,7 +516,7 @@ async def test_a_body_longer_than_the_lifetime_stays_claimed_while_it_runs() -> 
 
 
 async def owner_of(store: MemoryStore) -> str:
-    there = await store.read("call", 0.0, DEADLINE)
+    there = await store.read("call", 0.0, DEADLINE, None)
     assert there is not None
     return there.owner
 
@@ -569,7 +572,7 @@ class Away(MemoryStore):
 
     async def check_room(self, holder: str | None, now: float) -> None:
         self._go("check_room")
-        await super().check_room(holder, now)
+        return await super().check_room(holder, now)
 
     async def claim(self, call: str, entry: Entry, lease: float) -> Claim | None:
         self._go("claim")
@@ -579,18 +582,18 @@ class Away(MemoryStore):
         self._go("take_over")
         return await super().take_over(call, lapsed_owner, entry, lease)
 
-    async def read(self, call: str, issued: float, deadline: float) -> Claim | None:
+    async def read(self, call: str, issued: float, deadline: float, incarnation: str | None) -> Claim | None:
         self._go("read")
-        return await super().read(call, issued, deadline)
+        return await super().read(call, issued, deadline, incarnation)
 
     async def changed(self, call: str, timeout: float) -> None:
         self._go("changed")
         await super().changed(call, timeout)
 
-    async def finish(self, call: str, owner: str, result: bytes) -> None:
+    async def finish(self, call: str, owner: str, result: bytes) -> bool:
         self.finished += 1
         self._go("finish")
-        await super().finish(call, owner, result)
+        return await super().finish(call, owner, result)
 
 
 async def ask(ledger: Ledger) -> object:
@@ -633,8 +636,8 @@ async def test_a_sendthat_needs_a_store_that_is_away_can_be_sent_again_later(
     clock.now = 15.0 if lapsed else 0.0
     ledger, store.away = a_ledger(store, clock), (method,)
     words = (
-        "the server cannot reach the store that remembers which calls were approved, so the call was not run; send the same "
-        "request again later"
+        "the server cannot use the store that remembers which calls were approved, so this request ran nothing, and whether an "
+        "earlier one took effect cannot be read now. Send the same request again later"
     )
     with pytest.raises(LedgerUnavailable, match=f"^{words}$"):
         await send(ledger)

@@ -298,14 +298,14 @@ def test_a_fresh_round_does_not_outlive_the_deadline_of_its_call() -> None:
         seal.open(token, BINDING)
 
 
-@pytest.mark.parametrize("version", [0, 2, 99])
+@pytest.mark.parametrize("version", [0, 1, 99])
 def test_another_format_is_refused(version: int) -> None:
     security = RequestStateSecurity(keys=[NEW], clock=Clock())
     seal = Seal(security)
     payload, _, body = security.codec.unseal(close(seal))[1:].partition(b"\n")
     other = json.dumps([version, *json.loads(payload)[1:]]).encode()
     token = security.codec.seal(b"s" + other + b"\n" + body)
-    with pytest.raises(InvalidRequestState, match=f"format {version}, this is format 1"):
+    with pytest.raises(InvalidRequestState, match=f"format {version}, this is format 2"):
         seal.open(token, BINDING)
 
 

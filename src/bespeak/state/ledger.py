@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import os
-import secrets
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from bespeak.aio.in_place import await_in_place
 from bespeak.aio.tasks import cancel_all
+from bespeak.protocol.errors import INVALID_PARAMS, MCPError
 from bespeak.resolve.errors import ToolError
 from bespeak.state.stores.store import (
     CLOCK_DIFFERENCE,
@@ -62,19 +62,14 @@ class ResultGone(LedgerError):
 class OutcomeUnknown(LedgerError):
     def __init__(self) -> None:
         super().__init__(
-            "this call was started and the server running it died: whether it took effect is unknown. It is not run "
-            "again; check before starting a new call"
+            "this call was started, and the server running it died or could not store the outcome: whether it took effect is "
+            "unknown. It is not run again; check before starting a new call"
         )
 
 
 class StillRunning(LedgerError):
     def __init__(self) -> None:
         super().__init__("this call is still running; send the same request again later to get its result")
-
-
-class TooLate(LedgerError):
-    def __init__(self) -> None:
-        super().__init__("the time for this call has run out; start a new call")
 
 
 class LedgerFull(LedgerError):
@@ -92,8 +87,20 @@ class ShareUsedUp(LedgerError):
 class LedgerUnavailable(LedgerError):
     def __init__(self) -> None:
         super().__init__(
-            "the server cannot reach the store that remembers which calls were approved, so the call was not run; "
-            "send the same request again later"
+            "the server cannot use the store that remembers which calls were approved, so this request ran nothing, and whether "
+            "an earlier one took effect cannot be read now. Send the same request again later"
+        )
+
+
+class CallForgotten(MCPError):
+    """The store does not know any more whether a call was run. Only who has a valid state of the call is told."""
+
+    def __init__(self, call: str) -> None:
+        call_id = call.partition("/")[0]
+        super().__init__(
+            INVALID_PARAMS,
+            f"the server no longer knows whether this call (id {call_id}) took effect: its record of the call was lost, or its "
+            "time has run out. The call was not run now. Check whether it took effect before you start a new call",
         )
 
 
@@ -104,6 +111,8 @@ class Ticket(NamedTuple):
     expiry: float
     deadline: float
     """The deadline of the whole call."""
+    incarnation: str | None
+    """The incarnation of the store under which the call began."""
 
 
 class Spending(NamedTuple):
@@ -134,7 +143,6 @@ class Ledger:
         """The lifetime of the states that are issued here, in seconds."""
         self._steady = steady
         """A monotonic clock, for waiting."""
-        self._owner = secrets.token_hex(8)
         self._late: set[asyncio.Task[None]] = set()
         """Results that could not be stored yet, and claims that could not be withdrawn yet."""
 
@@ -160,10 +168,10 @@ class Ledger:
             _, left = await asyncio.wait(late, timeout=CLOSE_SECONDS)
             await cancel_all(left)
 
-    async def check_room(self, holder: str | None) -> None:
-        """Raises `LedgerFull` or `ShareUsedUp` if a call that asks now could not be claimed later."""
+    async def check_room(self, holder: str | None) -> str | None:
+        """Return the incarnation of the store. Raises `LedgerFull` or `ShareUsedUp` if a call that asks could not be claimed."""
         try:
-            await self._store.check_room(holder, self._clock())
+            return await self._store.check_room(holder, self._clock())
         except StoreUnavailable as error:
             raise _unavailable(error) from None
         except StoreFull:
@@ -201,11 +209,11 @@ class Ledger:
 
     async def _read(self, call: str, ticket: Ticket) -> Claim | None:
         try:
-            return await self._store.read(call, ticket.issued, ticket.deadline)
+            return await self._store.read(call, ticket.issued, ticket.deadline, ticket.incarnation)
         except StoreUnavailable as error:
             raise _unavailable(error) from None
         except Forgotten:
-            raise TooLate from None
+            raise _forgotten(call) from None
 
     async def _wait(self, call: str, there: Claim, give_up: float) -> None:
         left = give_up - self._steady()
@@ -222,7 +230,7 @@ class Ledger:
         entry = self._entry(spending, owner)
         if entry.claimed >= entry.deadline:
             # A store may have dropped the claim on this call by now, so it must not be run again.
-            raise TooLate
+            raise _forgotten(call)
         try:
             there = await self._store.claim(call, entry, LEASE_SECONDS)
         except StoreUnavailable as error:
@@ -233,7 +241,7 @@ class Ledger:
         except ShareTaken:
             raise ShareUsedUp from None
         except Forgotten:
-            raise TooLate from None
+            raise _forgotten(call) from None
         return self._lease(call, owner) if there is None else there
 
     async def outcome(
@@ -270,11 +278,11 @@ class Ledger:
     async def _read_again(self, call: str, ticket: Ticket) -> Claim:
         there = await self._read(call, ticket)
         if there is None:  # forgotten at its deadline, or withdrawn because it never ran
-            raise TooLate if self._clock() >= ticket.deadline else StillRunning
+            raise _forgotten(call) if self._clock() >= ticket.deadline else StillRunning
         return there
 
     def _new_owner(self) -> str:
-        return f"{self._owner}.{os.urandom(4).hex()}"
+        return os.urandom(8).hex()
 
     def _entry(self, spending: "Spending", owner: str) -> Entry:
         """Return the entry for a claim, which is kept for as long as any state of its call can be valid."""
@@ -287,6 +295,7 @@ class Ledger:
             claimed=max(now, ticket.issued),  # if the clock was set back since, the state is still the newer of the two
             kept_until=min(max(ticket.expiry, now + self._lifetime) + CLOCK_DIFFERENCE, ticket.deadline),
             deadline=ticket.deadline,
+            incarnation=ticket.incarnation,
             holder=spending.holder,
         )
 
@@ -304,11 +313,15 @@ class Lease:
 
     async def hold(self, work: Coroutine[Any, Any, T]) -> T:
         """Await the work, and renew the lease for as long as it takes."""
-        renewing = _Renewal(lambda: self._store.renew(self._call, self._owner, LEASE_SECONDS))
+        renewing = _Renewal(self._renew)
         try:
             return await await_in_place(work, renewing.start)
         finally:
             renewing.stop()
+
+    async def _renew(self) -> None:
+        if not await self._store.renew(self._call, self._owner, LEASE_SECONDS):
+            _log_gone(self._call, "while it ran")
 
     async def finish(self, result: bytes) -> None:
         """Store the result for all requests with the same answers.
@@ -316,10 +329,14 @@ class Lease:
         While the store cannot be reached, this is tried again in the background: the client must not wait for it.
         """
         try:
-            await self._store.finish(self._call, self._owner, result)
+            await self._store_result(result)
         except (StoreUnavailable, StoreFull) as error:
             logger.error("the result of a call could not be stored; will try again: %s", error)
             self._later(self._finish_later(result), "bespeak result to be stored")
+
+    async def _store_result(self, result: bytes) -> None:
+        if not await self._store.finish(self._call, self._owner, result):
+            _log_gone(self._call, "before its result could be stored")
 
     async def _finish_later(self, result: bytes) -> None:
         loop = asyncio.get_running_loop()
@@ -327,10 +344,10 @@ class Lease:
         while loop.time() < give_up:
             await asyncio.sleep(pause)
             pause = min(pause * 2, longest)
-            try:
-                return await self._store.finish(self._call, self._owner, result)
-            except (StoreUnavailable, StoreFull):
-                continue
+            with suppress(StoreUnavailable, StoreFull):
+                return await self._store_result(result)
+            with suppress(StoreUnavailable, StoreFull):  # the call has not died
+                await self._renew()
         logger.error(
             "the result of a call could not be stored within %g s; if the same request is sent again, its outcome is unknown",
             FINISH_SECONDS,
@@ -351,6 +368,20 @@ async def _withdraw(store: Store, call: str, owner: str) -> None:
         with suppress(StoreUnavailable, StoreFull):
             await store.withdraw(call, owner)
             left -= 1
+
+
+def _forgotten(call: str) -> CallForgotten:
+    logger.warning("the call %r was refused: it cannot be known whether it was run before", call)
+    return CallForgotten(call)
+
+
+def _log_gone(call: str, when: str) -> None:
+    logger.error(
+        "the claim on the call %r was lost %s: the store has forgotten it, or another worker has taken it over. Who repeats the "
+        "request is told that its outcome is unknown",
+        call,
+        when,
+    )
 
 
 def _unavailable(error: StoreUnavailable) -> LedgerUnavailable:

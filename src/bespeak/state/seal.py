@@ -16,8 +16,9 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from bespeak.resolve.errors import BadAnswer
+from bespeak.state.forks import OfOneProcess
 
-FORMAT = 1
+FORMAT = 2
 BUDGET = 64 * 1024
 """The longest token, in characters."""
 SHORTEST_KEY = 32
@@ -135,8 +136,11 @@ def authenticated_principal(context: Any) -> str | None:
     return context.principal
 
 
-class RequestStateSecurity:
-    """How `requestState` is protected. Without keys here or in the environment, keys are made for this process."""
+class RequestStateSecurity(OfOneProcess):
+    """How `requestState` is protected. Without keys here or in the environment, keys are made for this process.
+
+    A forked process makes keys of its own: it cannot know which approvals were spent under those of its parent.
+    """
 
     def __init__(
         self,
@@ -167,13 +171,19 @@ class RequestStateSecurity:
         self._making = Lock()
         self.shared = keys is not None or codec is not None
         """Whether another process could hold the same keys."""
+        super().__init__()
 
     @classmethod
     def ephemeral(cls, *, ttl: float = 600.0, audience: str | None = None) -> "RequestStateSecurity":
         """Return settings with new keys for this process only. Keys in the environment are ignored."""
         security = cls(keys=[secrets.token_bytes(32)], ttl=ttl, audience=audience)
-        security.shared = False
+        security._keys, security.shared = None, False  # so they are made when they are needed
         return security
+
+    def begin_anew(self) -> None:
+        self._making = Lock()
+        if not self.shared:
+            self._codec = None
 
     @property
     def codec(self) -> RequestStateCodec:
@@ -208,6 +218,8 @@ class State(NamedTuple):
     by_hand: bool
     body: str
     """Encoded progress, or the author's own state."""
+    incarnation: str | None = None
+    """Under which incarnation of a shared store the call began; `None` without a shared store."""
 
 
 class Opened(NamedTuple):
@@ -218,7 +230,7 @@ class Opened(NamedTuple):
     expiry: float
 
 
-_Payload = tuple[int, str, str, str, str, str | None, float, float, float, int, str, bool]
+_Payload = tuple[int, str, str, str, str, str | None, float, float, float, int, str, bool, str | None]
 _read_payload = TypeAdapter[_Payload](_Payload).validator.validate_json
 _STATE, _RESULT, _SHARED = b"s", b"r", b"w"
 
@@ -245,6 +257,7 @@ class Seal:
             state.round,
             state.call_id,
             state.by_hand,
+            state.incarnation,
         )
         token = self._security.codec.seal(b"%b%b\n%b" % (_STATE, to_json(payload), state.body.encode()))
         if len(token) > BUDGET:
@@ -265,7 +278,7 @@ class Seal:
             if not opened.startswith(_STATE):
                 raise ValueError
             payload, _, body = opened[1:].partition(b"\n")  # which no JSON has in it
-            version, *sealed, issued, expiry, deadline, round_, call_id, by_hand = _read_payload(payload)
+            version, *sealed, issued, expiry, deadline, round_, call_id, by_hand, incarnation = _read_payload(payload)
         except (ValidationError, ValueError):
             raise InvalidRequestState("not a state of this version") from None
         if version != FORMAT:
@@ -280,7 +293,7 @@ class Seal:
             raise ExpiredRequestState("past the deadline of the call", call_id, round_)
         if now >= expiry:
             raise ExpiredRequestState("expired", call_id, round_)
-        return Opened(State(call_id, round_, deadline, by_hand, body.decode()), issued, expiry)
+        return Opened(State(call_id, round_, deadline, by_hand, body.decode(), incarnation), issued, expiry)
 
     def close_result(self, call: str, result: bytes) -> bytes:
         """Return a result sealed for the ledger. It can only be opened for the same call."""

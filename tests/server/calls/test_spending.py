@@ -34,7 +34,7 @@ async def test_a_call_that_runs_is_closed_to_cancellation_and_one_that_waits_for
     ledger, seal = Ledger(MemoryStore(), security.clock), Seal(security)
     tool = Tool.from_function(pay)
     now = security.clock()
-    approval = Approval("call", b"request", Ticket(now, now + 600, now + 3600), None)
+    approval = Approval("call", b"request", Ticket(now, now + 600, now + 3600, None), None)
     running, waiting, go_on = Running(), Running(), asyncio.Event()
 
     def spender(call: Outliving) -> ApprovalSpender:

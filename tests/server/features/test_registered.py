@@ -12,7 +12,7 @@ from bespeak.resolve.errors import Aborted, BadAnswer, NotAnswered, ResolverFail
 from bespeak.server.calls.arguments import InvalidArguments
 from bespeak.server.features.prompts import Prompt, PromptOptions
 from bespeak.server.features.registered import Registry, failure_text, protocol_error
-from bespeak.state.ledger import SettledOtherwise, TooLate
+from bespeak.state.ledger import SettledOtherwise
 from tests.resolve.positions import line_of
 
 
@@ -146,7 +146,7 @@ def test_a_failure_is_a_protocol_error() -> None:
     assert protocol_error("It failed", ToolError("closed"), "x").code == -32603
 
 
-@pytest.mark.parametrize("error", [BadAnswer("bad"), SettledOtherwise(), TooLate()])
+@pytest.mark.parametrize("error", [BadAnswer("bad"), SettledOtherwise()])
 def test_a_mistake_of_the_client_is_not_an_internal_error(error: ToolError) -> None:
     refused = protocol_error("It failed", error, "x")
     assert (refused.code, refused.message) == (-32602, f"It failed: {error}")

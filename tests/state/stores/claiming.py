@@ -25,6 +25,26 @@ class Steady:
         return self.now
 
 
+class KnownSQLiteStore(SQLiteStore):
+    """Every call began under its incarnation."""
+
+    async def claim(self, call: str, entry: Entry, lease: float) -> Claim | None:
+        return await super().claim(call, entry._replace(incarnation=await incarnation_of(self)), lease)
+
+    async def read(self, call: str, issued: float, deadline: float, incarnation: str | None = None) -> Claim | None:
+        return await super().read(call, issued, deadline, await incarnation_of(self))
+
+
+class KnownRedisStore(RedisStore):
+    """The same in Redis."""
+
+    async def claim(self, call: str, entry: Entry, lease: float) -> Claim | None:
+        return await super().claim(call, entry._replace(incarnation=await incarnation_of(self)), lease)
+
+    async def read(self, call: str, issued: float, deadline: float, incarnation: str | None = None) -> Claim | None:
+        return await super().read(call, issued, deadline, await incarnation_of(self))
+
+
 class Kind:
     """Opens stores of one kind at one place, and lets the time of their leases pass."""
 
@@ -36,14 +56,14 @@ class Kind:
         self.server = f"test {uuid4()}"
         self._opened: list[Store] = []
 
-    def _make(self, limits: dict[str, Any]) -> Store:
+    def make(self, limits: dict[str, Any]) -> Store:
         raise NotImplementedError
 
     async def open(self, **limits: Any) -> Store:
-        store = self._make(limits)
+        store = self.make(limits)
         await store.start()
         with suppress(StoreFull):
-            await store.check_room(None, 0.0)  # from now on it knows the server, and all states are newer than that
+            await store.check_room(None, 0.0)  # from now on it knows the server
         self._opened.append(store)
         return store
 
@@ -58,29 +78,43 @@ class Kind:
 class Memory(Kind):
     result_overhead = RESULT_OVERHEAD
 
-    def _make(self, limits: dict[str, Any]) -> Store:
+    def make(self, limits: dict[str, Any]) -> Store:
         return MemoryStore(**limits, steady=self.steady)
 
 
-class SQLite(Kind):
+class Shared(Kind):
+    """A kind of store that several processes share."""
+
+    def raw(self) -> Store:
+        """Return a store as it is: who uses it has to say under which incarnation a call began."""
+        raise NotImplementedError
+
+
+class SQLite(Shared):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
 
-    def _make(self, limits: dict[str, Any]) -> Store:
-        return SQLiteStore(
+    def raw(self) -> Store:
+        return SQLiteStore(self.path, server=self.server)
+
+    def make(self, limits: dict[str, Any]) -> Store:
+        return KnownSQLiteStore(
             self.path, server=self.server, limits=ClaimLimits(**limits), durable=False, steady=self.steady
         )
 
 
-class Redis(Kind):
+class Redis(Shared):
     def __init__(self, url: str) -> None:
         super().__init__()
         self.url = url
         self.prefix = f"bespeak:{{{self.server.replace(' ', '%20')}}}:"
 
-    def _make(self, limits: dict[str, Any]) -> Store:
-        return RedisStore(self.url, server=self.server, limits=ClaimLimits(**limits))
+    def raw(self) -> Store:
+        return RedisStore(self.url, server=self.server)
+
+    def make(self, limits: dict[str, Any]) -> Store:
+        return KnownRedisStore(self.url, server=self.server, limits=ClaimLimits(**limits))
 
     async def pass_lease_time(self, seconds: float) -> None:
         """Redis has its own clock, so all leases are put back instead."""
@@ -95,13 +129,18 @@ class Redis(Kind):
                 redis.delete(key)
 
 
+async def incarnation_of(store: Store) -> str | None:
+    """Return the incarnation of a store, which is made if it has none yet. So late, no claim takes room."""
+    return await store.check_room(None, 1e12)
+
+
 def entry(owner: str = "me", **options: Any) -> Entry:
     given: dict[str, Any] = {"issued": 0.0, "claimed": 0.0, "kept_until": 100.0, "deadline": 1000.0, **options}
     return Entry(b"answers.", b"request.", owner, **given)
 
 
 async def read(store: Store, call: str) -> Claim | None:
-    return await store.read(call, 0.0, 1000.0)
+    return await store.read(call, 0.0, 1000.0, None)
 
 
 async def found(store: Store, call: str) -> Claim:

@@ -16,7 +16,18 @@ from bespeak.state.stores.redis import RedisStore
 from bespeak.state.stores.redis_connection import redacted
 from bespeak.state.stores.session_store import SessionLimits
 from bespeak.state.stores.store import ClaimLimits, Forgotten, ShareTaken, StoreFull, StoreUnavailable
-from tests.state.stores.claiming import LEASE, Redis, claim, done, entry, found, is_running, purge, read
+from tests.state.stores.claiming import (
+    LEASE,
+    KnownRedisStore,
+    Redis,
+    claim,
+    done,
+    entry,
+    found,
+    is_running,
+    purge,
+    read,
+)
 from tests.state.stores.redis_servers import RedisServer, client, keys_of, own_server
 
 pytestmark = pytest.mark.timing
@@ -34,7 +45,7 @@ async def kind(redis_url: str) -> AsyncGenerator[Redis]:
 @pytest.fixture
 async def own(own_redis: RedisServer) -> AsyncGenerator[RedisStore]:
     """A store at a server of its own."""
-    store = RedisStore(own_redis.url)
+    store = KnownRedisStore(own_redis.url)
     await store.start()
     yield store
     await store.close()
@@ -48,7 +59,7 @@ async def own(own_redis: RedisServer) -> AsyncGenerator[RedisStore]:
     [("shop", "shop"), ("the {shop}: 50%/50%", "the%20%7Bshop%7D%3A%2050%25%2F50%25"), ("é", "%C3%A9")],
 )
 async def test_all_keys_begin_with_the_name_of_the_server(own_redis: RedisServer, name: str, quoted: str) -> None:
-    store = RedisStore(own_redis.url, server=name)
+    store = KnownRedisStore(own_redis.url, server=name)
     await done(store, "call", holder="somebody")
     await _use_sessions(store)
     await store.close()
@@ -70,7 +81,7 @@ async def _use_sessions(store: RedisStore) -> None:
 
 
 async def test_every_key_expires_though_nobody_comes_back(kind: Redis) -> None:
-    store = RedisStore(kind.url, server=kind.server)
+    store = KnownRedisStore(kind.url, server=kind.server)
     await store.check_room(None, 0.0)
     await done(store, "old", claimed=5.0, kept_until=50.0)
     await done(store, "at its deadline", kept_until=50.0, deadline=50.0)
@@ -92,7 +103,7 @@ async def test_every_key_expires_though_nobody_comes_back(kind: Redis) -> None:
 
 async def test_two_names_have_their_own_claims_and_limits(own_redis: RedisServer) -> None:
     limits = ClaimLimits(max_claims=2, pressure=0, share=0.5, max_result_bytes=6)
-    one, other = (RedisStore(own_redis.url, server=name, limits=limits) for name in ("one", "other"))
+    one, other = (KnownRedisStore(own_redis.url, server=name, limits=limits) for name in ("one", "other"))
     for store in (one, other):
         await done(store, "call", holder="somebody")
         with pytest.raises(ShareTaken):
@@ -116,7 +127,7 @@ async def test_a_claim_whose_key_is_gone_cannot_be_made_again_once_its_time_is_o
 
 @pytest.mark.parametrize("purged", [True, False])
 async def test_results_whose_claims_are_gone_do_not_keep_new_results_out(own_redis: RedisServer, purged: bool) -> None:
-    store = RedisStore(own_redis.url, limits=ClaimLimits(max_result_bytes=10))
+    store = KnownRedisStore(own_redis.url, limits=ClaimLimits(max_result_bytes=10))
     await done(store, "old", b"12345678", kept_until=50.0)
     await done(store, "older", b"12", kept_until=50.0)
     _lose_claims(own_redis.url)
@@ -161,7 +172,7 @@ async def test_a_lease_lapses_by_the_clock_of_redis(kind: Redis) -> None:
 async def test_a_server_that_drops_keys_is_refused(own_redis: RedisServer) -> None:
     with client(own_redis.url) as redis:
         redis.config_set("maxmemory-policy", "allkeys-lru")
-    store = RedisStore(own_redis.url)
+    store = KnownRedisStore(own_redis.url)
     with pytest.raises(StoreUnavailable) as refused:
         await store.start()
     assert str(refused.value) == (
@@ -175,7 +186,7 @@ async def test_a_server_that_does_not_tell_its_policy_is_only_a_warning(
 ) -> None:
     with client(own_redis.url) as redis:
         redis.execute_command("ACL", "SETUSER", "weak", "on", ">secret", "~*", "+@all", "-info")
-    store = RedisStore(own_redis.url.replace("//", "//weak:secret@"))
+    store = KnownRedisStore(own_redis.url.replace("//", "//weak:secret@"))
     await store.start()
     await claim(store, "call")
     await store.close()
@@ -190,7 +201,7 @@ async def test_a_server_that_does_not_tell_its_policy_is_only_a_warning(
 async def test_a_wrong_password_is_unavailable_and_not_shown(own_redis: RedisServer) -> None:
     with client(own_redis.url) as redis:
         redis.config_set("requirepass", "right")
-        store = RedisStore(own_redis.url.replace("//", "//:wrong-secret@"))
+        store = KnownRedisStore(own_redis.url.replace("//", "//:wrong-secret@"))
         with pytest.raises(StoreUnavailable, match="cannot be used: AuthenticationError") as refused:
             await store.start()
     assert "secret" not in str(refused.value)
@@ -200,7 +211,7 @@ async def test_a_store_may_be_at_a_socket() -> None:
     with tempfile.TemporaryDirectory(prefix="redis") as short:
         path = Path(short) / "socket"
         with own_server(Path(short), "--unixsocket", str(path)):
-            store = RedisStore(f"unix://{path}")
+            store = KnownRedisStore(f"unix://{path}")
             await store.start()
             await claim(store, "call")
             assert str(store) == f"the store unix://{path}"
@@ -212,7 +223,7 @@ def test_a_store_without_the_redis_package_says_what_to_install(monkeypatch: pyt
 
     monkeypatch.setattr(redis_connection, "find_spec", nothing)
     with pytest.raises(ImportError) as missing:
-        RedisStore("redis://user:secret@cache:6379/0")
+        KnownRedisStore("redis://user:secret@cache:6379/0")
     text = "a store at redis://cache:6379/0 needs the redis package: pip install 'bespeak[redis]'"
     assert str(missing.value) == text
 
@@ -241,7 +252,7 @@ def test_a_password_is_never_shown(url: str, shown: str) -> None:
 
 @pytest.mark.long
 async def test_a_server_that_cannot_be_reached_is_unavailable_without_its_password() -> None:
-    store = RedisStore("redis://user:secret@127.0.0.1:1/0")
+    store = KnownRedisStore("redis://user:secret@127.0.0.1:1/0")
     with pytest.raises(StoreUnavailable) as refused:
         await asyncio.wait_for(store.start(), SECONDS)
     text = str(refused.value)
@@ -252,7 +263,7 @@ async def test_a_server_that_cannot_be_reached_is_unavailable_without_its_passwo
 
 @pytest.mark.long
 async def test_two_who_start_at_once_are_both_told_that_it_cannot_be_reached() -> None:
-    store = RedisStore("redis://127.0.0.1:1/0")
+    store = KnownRedisStore("redis://127.0.0.1:1/0")
     outcomes = await asyncio.wait_for(asyncio.gather(store.start(), store.start(), return_exceptions=True), SECONDS)
     assert [type(outcome) for outcome in outcomes] == [StoreUnavailable] * 2
     await store.close()
@@ -289,13 +300,13 @@ async def test_a_server_that_does_not_answer_is_unavailable_after_a_bounded_time
     own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(redis_connection, "WAIT_SECONDS", 0.2)
-    store = RedisStore(own_redis.url)
+    store = KnownRedisStore(own_redis.url)
     await store.start()
     own_redis.freeze()
     for _ in range(2):
         before = time.monotonic()
         with pytest.raises(StoreUnavailable):
-            await store.read("call", 0.0, 1000.0)
+            await store.read("call", 0.0, 1000.0, None)
         assert time.monotonic() - before < SECONDS
     own_redis.thaw()
     monkeypatch.undo()
@@ -350,7 +361,7 @@ async def test_without_memory_new_claims_are_refused_and_what_is_there_goes_on(
         redis.config_set("maxmemory", 0)
     await own.finish("running", "me", b"result")
     assert (await found(own, "running")).result == b"result"
-    assert (await own.read("old", 200.0, 1000.0)) is None
+    assert (await own.read("old", 200.0, 1000.0, None)) is None
 
 
 def _fill(server: RedisServer) -> None:
@@ -362,7 +373,7 @@ def _fill(server: RedisServer) -> None:
 
 
 async def test_connections_are_closed_when_the_last_user_of_a_loop_leaves(own_redis: RedisServer) -> None:
-    store = RedisStore(own_redis.url)
+    store = KnownRedisStore(own_redis.url)
     await store.start()
     await store.start()
     await store.close()
@@ -383,7 +394,7 @@ def _connections(server: RedisServer) -> int:
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.long
 async def test_a_loop_that_ended_without_closing_the_store_disturbs_nobody(own_redis: RedisServer) -> None:
-    store = RedisStore(own_redis.url)
+    store = KnownRedisStore(own_redis.url)
     await asyncio.to_thread(asyncio.run, store.start())
     await claim(store, "call")
     assert is_running(await read(store, "call"))

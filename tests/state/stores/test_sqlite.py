@@ -22,7 +22,7 @@ from bespeak.state.stores import sqlite_database
 from bespeak.state.stores.sqlite import SQLiteStore
 from bespeak.state.stores.sqlite_database import Database, boot_id
 from bespeak.state.stores.store import ClaimLimits, ShareTaken, StoreFull, StoreUnavailable
-from tests.state.stores.claiming import LEASE, Steady, claim, done, entry, found, is_running, read
+from tests.state.stores.claiming import LEASE, KnownSQLiteStore, Steady, claim, done, entry, found, is_running, read
 
 SECONDS = 20
 
@@ -34,7 +34,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def store(path: Path) -> AsyncGenerator[SQLiteStore]:
-    store = SQLiteStore(path)
+    store = KnownSQLiteStore(path)
     await store.start()
     yield store
     await store.close()
@@ -48,7 +48,7 @@ def other_program(path: Path) -> Generator[sqlite3.Connection]:
 
 
 async def start(path: Path, *, create: bool = True) -> None:
-    store = SQLiteStore(path, create=create)
+    store = KnownSQLiteStore(path, create=create)
     try:
         await store.start()
     finally:
@@ -61,7 +61,7 @@ async def start(path: Path, *, create: bool = True) -> None:
 async def test_nobody_else_may_read_the_file_or_its_logs(path: Path) -> None:
     before = os.umask(0)
     try:
-        store = SQLiteStore(path)
+        store = KnownSQLiteStore(path)
         await done(store, "call")
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
         await store.close()
@@ -76,7 +76,7 @@ async def test_a_file_that_others_may_read_is_a_warning(
 ) -> None:
     path.touch()
     path.chmod(mode)
-    store = SQLiteStore(path)
+    store = KnownSQLiteStore(path)
     await claim(store, "call")
     await store.close()
     assert (f"{path} can be read or written by other users; run chmod 600 on it" in caplog.text) == warned
@@ -100,7 +100,7 @@ async def test_another_format_is_refused(path: Path) -> None:
     with pytest.raises(StoreUnavailable) as refused:
         await start(path)
     assert str(refused.value) == (
-        f"the store sqlite:{path} was made by another version of bespeak (format 99, this is format 1); use a new file"
+        f"the store sqlite:{path} was made by another version of bespeak (format 99, this is format 2); use a new file"
     )
 
 
@@ -149,11 +149,11 @@ def test_many_who_create_the_file_at_once_do_not_disturb_each_other(tmp_path: Pa
 
 PROGRAM = """
 import asyncio, random, sys
-from bespeak.state.stores.sqlite import SQLiteStore
+from tests.state.stores.claiming import KnownSQLiteStore
 from bespeak.state.stores.store import Entry
 
 async def main(path, owner):
-    store = SQLiteStore(path)
+    store = KnownSQLiteStore(path)
     calls = list(range(200))
     random.Random(owner).shuffle(calls)
     won = []
@@ -195,7 +195,7 @@ async def test_of_several_processes_that_claim_the_same_calls_one_gets_each(path
     assert [worker.returncode for worker in workers] == [0] * 4
     won = {f"worker {number}": [int(call) for call in output.split()] for number, output in enumerate(outputs)}
     assert sorted(call for calls in won.values() for call in calls) == list(range(200))
-    store = SQLiteStore(path)
+    store = KnownSQLiteStore(path)
     for owner, calls in won.items():
         for call in calls:
             there = await found(store, str(call))
@@ -205,12 +205,12 @@ async def test_of_several_processes_that_claim_the_same_calls_one_gets_each(path
 
 async def test_claims_survive_a_restart(path: Path) -> None:
     steady = Steady()
-    first = SQLiteStore(path, steady=steady)
+    first = KnownSQLiteStore(path, steady=steady)
     await claim(first, "running")
     await done(first, "done")
     await first.close()
     steady.now += 1000.0
-    second = SQLiteStore(path, create=False, steady=steady)
+    second = KnownSQLiteStore(path, create=False, steady=steady)
     assert is_running(await read(second, "running"), left=LEASE - 1000)
     assert (await found(second, "done")).result == b"result"
     await second.close()
@@ -220,12 +220,12 @@ async def test_a_lease_from_before_the_machine_was_started_has_lapsed(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_module, "boot_id", lambda: "earlier")
-    earlier = SQLiteStore(path, steady=Steady())
+    earlier = KnownSQLiteStore(path, steady=Steady())
     await claim(earlier, "call")
     assert is_running(await read(earlier, "call"))
     await earlier.close()
     monkeypatch.setattr(store_module, "boot_id", lambda: "later")
-    later = SQLiteStore(path, steady=Steady())
+    later = KnownSQLiteStore(path, steady=Steady())
     assert (await found(later, "call")).lease_left == 0
     assert await later.take_over("call", "me", entry("another"), LEASE)
     assert is_running(await read(later, "call"), "another")
@@ -242,7 +242,7 @@ def test_the_name_of_a_boot_is_empty_where_the_system_has_none(monkeypatch: pyte
 
 async def test_two_servers_with_one_file_have_their_own_claims_and_limits(path: Path) -> None:
     limits = ClaimLimits(max_claims=2, pressure=0, share=0.5, max_result_bytes=6)
-    one, other = (SQLiteStore(path, server=name, limits=limits) for name in ("one", "other"))
+    one, other = (KnownSQLiteStore(path, server=name, limits=limits) for name in ("one", "other"))
     for store in (one, other):
         await done(store, "call", holder="somebody")
         with pytest.raises(ShareTaken):
@@ -262,7 +262,7 @@ async def test_a_locked_file_is_unavailable_after_a_bounded_time_and_works_when_
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite_database, "WAIT_SECONDS", 0.1)
-    store = SQLiteStore(path)
+    store = KnownSQLiteStore(path)
     await claim(store, "before")
     with other_program(path) as theirs:
         theirs.execute("BEGIN IMMEDIATE")
@@ -306,7 +306,7 @@ async def test_who_waits_behind_others_for_a_locked_file_waits_no_longer_than_th
 
 async def test_a_full_disk_is_said_to_be_full_and_what_was_there_stays(path: Path) -> None:
     database = Database(path, create=True, durable=False)
-    await database.write(lambda db: db.execute("INSERT INTO totals (server) VALUES ('one')"))
+    await database.write(lambda db: db.execute("INSERT INTO totals (server, incarnation) VALUES ('one', 'i')"))
     await database.read(lambda db: db.execute("PRAGMA max_page_count = 1").fetchone())
 
     def fill(db: sqlite3.Connection) -> None:
@@ -323,7 +323,7 @@ async def test_a_full_disk_is_said_to_be_full_and_what_was_there_stays(path: Pat
 @pytest.mark.parametrize("create", [True, False])
 async def test_a_file_that_is_deleted_in_use_is_unavailable_and_not_begun_anew(path: Path, create: bool) -> None:
     await start(path)
-    store = SQLiteStore(path, create=create)
+    store = KnownSQLiteStore(path, create=create)
     await store.start()
     await done(store, "call")
     kept = path.rename(path.with_suffix(".kept"))
@@ -351,7 +351,7 @@ async def test_a_file_that_was_replaced_is_used_from_then_on_and_that_is_an_erro
     await claim(store, "call")
     for file in path.parent.iterdir():
         file.rename(path.parent / f"old {file.name}")
-    other = SQLiteStore(path)
+    other = KnownSQLiteStore(path)
     await claim(other, "new", "other")
     assert is_running(await read(store, "new"), "other")
     text = (

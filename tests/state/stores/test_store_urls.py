@@ -49,9 +49,10 @@ async def test_the_limits_of_a_url_hold(tmp_path: Path, redis_url: str) -> None:
     for url in ("memory:", f"sqlite:{tmp_path}/shop.db", redis_url):
         store = open_store(f"{url}{'&' if '?' in url else '?'}max_claims=1", name)
         await store.start()
-        await claim(store, "one")
+        incarnation = await store.check_room(None, 0.0)
+        await claim(store, "one", incarnation=incarnation)
         with pytest.raises(StoreFull):
-            await store.claim("two", entry(), LEASE)
+            await store.claim("two", entry(incarnation=incarnation), LEASE)
         await store.close()
     with client(redis_url) as redis:
         redis.delete(*keys_of(redis_url, f"bespeak:{{{name}}}:"))

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from bespeak.state.stores.memory import MemoryStore
 from bespeak.state.stores.store import Claim, ClaimLimits, Forgotten, ShareTaken, Store, StoreFull
 from tests.state.stores.claiming import (
     LEASE,
     Kind,
     Memory,
     Redis,
+    Shared,
     SQLite,
     claim,
     done,
@@ -140,8 +142,8 @@ async def test_a_claim_that_was_taken_over_is_kept_for_the_longer_time(store: St
     await purge(store, 200.0)
     assert (await found(store, "longer")).done
     with pytest.raises(Forgotten):
-        await store.read("shorter", 70.0 + 60.0, 1000.0)
-    assert await store.read("shorter", 70.0 + 60.1, 1000.0) is None
+        await store.read("shorter", 70.0 + 60.0, 1000.0, None)
+    assert await store.read("shorter", 70.0 + 60.1, 1000.0, None) is None
 
 
 # How long claims are kept
@@ -154,14 +156,14 @@ async def test_claims_are_kept_for_their_time_and_purged_then(kind: Kind) -> Non
         await store.check_room(None, 99.9)
     await store.check_room(None, 100.0)
     await purge(store, 100.0)
-    assert await store.read("one", 100.0, 1000.0) is None
+    assert await store.read("one", 100.0, 1000.0, None) is None
 
 
 async def test_purging_drops_only_what_has_been_kept_for_its_own_time(store: Store) -> None:
     for call, kept_until in {"late": 300.0, "early": 100.0, "middle": 199.5}.items():
         await done(store, call, kept_until=kept_until)
     await purge(store, 200.0)
-    known = [call for call in ("early", "middle", "late") if await store.read(call, 200.0, 1000.0)]
+    known = [call for call in ("early", "middle", "late") if await store.read(call, 200.0, 1000.0, None)]
     assert known == ["late"]
 
 
@@ -174,14 +176,14 @@ async def test_a_claim_is_never_dropped_while_its_lease_is_renewed(kind: Kind, s
         assert is_running(await read(store, "call"))
     await store.finish("call", "me", b"result")
     await purge(store, 20_000.0)
-    assert await store.read("call", 20_000.0, 30_000.0) is None
+    assert await store.read("call", 20_000.0, 30_000.0, None) is None
 
 
 async def test_a_claim_whose_lease_has_lapsed_is_dropped_after_its_time(kind: Kind, store: Store) -> None:
     await claim(store, "call", kept_until=100.0)
     await kind.pass_lease_time(LEASE)
     await purge(store, 100.0)
-    assert await store.read("call", 100.0, 1000.0) is None
+    assert await store.read("call", 100.0, 1000.0, None) is None
 
 
 @pytest.mark.long
@@ -204,7 +206,7 @@ async def test_after_a_long_silence_room_is_made_step_by_step_and_nobody_is_refu
 
 
 async def _is_known(store: Store, call: str) -> bool:
-    return await store.read(call, 100.0, 1000.0) is not None
+    return await store.read(call, 100.0, 1000.0, None) is not None
 
 
 async def test_what_may_have_been_forgotten_cannot_be_claimed_though_the_clock_goes_back(store: Store) -> None:
@@ -214,7 +216,7 @@ async def test_what_may_have_been_forgotten_cannot_be_claimed_though_the_clock_g
         with pytest.raises(Forgotten):
             await store.claim("call", entry(issued=issued, claimed=50.0), LEASE)
         with pytest.raises(Forgotten):
-            await store.read("call", issued, 1000.0)
+            await store.read("call", issued, 1000.0, None)
     assert await store.claim("another", entry(issued=70.1, claimed=80.0), LEASE) is None
 
 
@@ -434,28 +436,41 @@ async def test_who_waits_in_one_loop_is_woken_by_another(store: Store) -> None:
     await asyncio.wait_for(waiting, 20)
 
 
-# A store that knows nothing of the server yet
+# Incarnations
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "redis"], indirect=True)
-async def test_a_shared_store_that_lost_what_it_knew_refuses_every_state_from_before(kind: Kind) -> None:
-    store = kind._make({})  # pyright: ignore[reportPrivateUsage] - one that has never been asked for room
-    assert await store.read("call", 100.0, 1000.0) is None
-    with pytest.raises(Forgotten):
-        await store.claim("call", entry(issued=100.0, claimed=101.0), LEASE)
-    await store.check_room(None, 101.0)
-    with pytest.raises(Forgotten):
-        await store.claim("call", entry(issued=100.0, claimed=200.0, kept_until=300.0), LEASE)
-    assert await store.claim("other", entry(issued=101.0, claimed=200.0, kept_until=300.0), LEASE) is None
+async def test_a_shared_store_refuses_every_state_from_another_incarnation_whatever_the_clocks_say(
+    kind: Shared,
+) -> None:
+    store = kind.raw()
+    for incarnation in ("another", None):
+        with pytest.raises(Forgotten):
+            await store.read("call", 1e9, 2e9, incarnation)
+        with pytest.raises(Forgotten):
+            await store.claim("call", entry(issued=1e9, deadline=2e9, incarnation=incarnation), LEASE)
+    mine = await store.check_room(None, 101.0)
+    assert await store.read("call", 1.0, 1000.0, mine) is None
+    assert await store.claim("call", entry(issued=1.0, incarnation=mine), LEASE) is None
     await store.close()
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "redis"], indirect=True)
-async def test_the_first_questions_of_several_workers_are_all_asked_whichever_read_its_clock_first(kind: Kind) -> None:
-    store = kind._make({})  # pyright: ignore[reportPrivateUsage] - one that has never been asked for room
-    for now in (100.0, 99.99, 40.0):
-        await store.check_room(None, now)
-    await store.close()
+async def test_a_shared_store_keeps_its_incarnation_for_all_who_use_it(kind: Shared) -> None:
+    one, other = kind.raw(), kind.raw()
+    names = {await store.check_room(None, now) for store in (one, other) for now in (100.0, 99.99, 40.0)}
+    assert len(names) == 1
+    await one.close()
+    await other.close()
+
+
+async def test_the_memory_store_has_no_incarnation_and_refuses_states_from_a_store_that_has() -> None:
+    store = MemoryStore()
+    assert await store.check_room(None, 1.0) is None
+    with pytest.raises(Forgotten):
+        await store.read("call", 1.0, 1000.0, "a shared store's")
+    with pytest.raises(Forgotten):
+        await store.claim("call", entry(incarnation="a shared store's"), LEASE)
 
 
 # Claims that are withdrawn

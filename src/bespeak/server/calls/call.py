@@ -150,7 +150,7 @@ class Call(Outliving):
             if self._record is not None:
                 self._record.refused_state(reason)
             raise MCPError(INVALID_PARAMS, "invalid or expired requestState; start the call again") from None
-        self._state, self._ticket = state, Ticket(issued, expiry, state.deadline)
+        self._state, self._ticket = state, Ticket(issued, expiry, state.deadline, state.incarnation)
         self._facts.id, self._facts.round = state.call_id, state.round + 1
         if self._record is not None:
             self._record.resumed(issued)
@@ -365,12 +365,14 @@ class Call(Outliving):
     ) -> dict[str, Any]:
         if self._declared is None:
             raise NoClient(_no_client(self.consumer.name, requests))
-        await self.calls.ledger.check_room(self._holder())
+        incarnation = await self.calls.ledger.check_room(self._holder())
         facts, now = self._facts, self.calls.security.clock()
         if facts.id is None:
             facts.id = new_call_id()
-        deadline = self._state.deadline if self._state else now + self.calls.security.deadline
-        state = State(facts.id, facts.round, deadline, by_hand, body)
+        deadline = now + self.calls.security.deadline
+        if self._state is not None:
+            deadline, incarnation = self._state.deadline, self._state.incarnation
+        state = State(facts.id, facts.round, deadline, by_hand, body, incarnation)
         token = self.calls.seal.close(state, self._binding(), heaviest)
         asked = {"inputRequests": requests} if requests else {}
         return {"resultType": "input_required", **asked, "requestState": token}

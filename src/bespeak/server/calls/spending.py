@@ -18,7 +18,7 @@ from bespeak.server.calls.body import failure_of
 from bespeak.server.calls.call_tasks import Outliving
 from bespeak.server.calls.replies import Consumer, Reply
 from bespeak.server.decisions import CallDecisions
-from bespeak.state.ledger import Lease, Ledger, LedgerError, ResultGone, Spending, Ticket, short_digest
+from bespeak.state.ledger import CallForgotten, Lease, Ledger, LedgerError, ResultGone, Spending, Ticket, short_digest
 from bespeak.state.seal import InvalidRequestState, Seal
 
 Work = Callable[[], Awaitable[dict[str, Any]]]
@@ -67,7 +67,7 @@ class ApprovalSpender:
         try:
             stored = await self._ledger.settled(approval.key, approval.request, approval.ticket, idempotent=idempotent)
             return self._opened(approval.key, stored) if stored is not None else None
-        except LedgerError as error:
+        except (LedgerError, CallForgotten) as error:
             self._refused(error)
             raise
 
@@ -77,7 +77,7 @@ class ApprovalSpender:
             claimed = await self._claim(approval, answers)
             if isinstance(claimed, bytes):
                 return self._opened(approval.key, claimed)
-        except LedgerError as error:
+        except (LedgerError, CallForgotten) as error:
             self._refused(error)
             raise
         self._call.approved = True
@@ -114,7 +114,7 @@ class ApprovalSpender:
             found = await ledger.take_over(key, settled, spending)
         return found
 
-    def _refused(self, error: LedgerError) -> None:
+    def _refused(self, error: LedgerError | CallForgotten) -> None:
         if self._record is not None:
             self._record.refused(error)
 

@@ -21,7 +21,7 @@ from bespeak.resolve.reading.signatures import EMPTY, Parameter, Signature, read
 from bespeak.resolve.reading.type_hints import arms, is_unknown, peel, spell
 from bespeak.server.calls.arguments import Arguments, InvalidArguments, Unschemable
 from bespeak.server.context import Context
-from bespeak.state.ledger import SettledOtherwise, TooLate
+from bespeak.state.ledger import SettledOtherwise
 
 logger = logging.getLogger("bespeak.server")
 
@@ -265,7 +265,7 @@ def failure_text(prefix: str, error: Exception, what: str) -> str:
     return f"{prefix}: {error}" if isinstance(error, ResolverFailed) else prefix
 
 
-_FROM_THE_CLIENT = (InvalidArguments, BadAnswer, SettledOtherwise, TooLate)
+_FROM_THE_CLIENT = (InvalidArguments, BadAnswer, SettledOtherwise)
 """Failures that follow from a client's mistake: its arguments, its answers, or a state that is used up."""
 
 

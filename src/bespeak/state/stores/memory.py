@@ -13,6 +13,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from threading import Lock
 
+from bespeak.state.forks import OfOneProcess
 from bespeak.state.stores.spent_claims import Spent, SpentClaims
 from bespeak.state.stores.store import (
     KEY_BYTES,
@@ -22,6 +23,7 @@ from bespeak.state.stores.store import (
     Claim,
     ClaimLimits,
     Entry,
+    Forgotten,
     Horizon,
     ShareTaken,
     StoreFull,
@@ -52,8 +54,8 @@ class _Due:
     deadline: float = -math.inf
 
 
-class MemoryStore:
-    """Keeps claims in the memory of this process.
+class MemoryStore(OfOneProcess):
+    """Keeps claims in the memory of this process. A forked process begins without any.
 
     It may be used by several event loops in several threads. Up to `max_claims` claims are kept, and results of up to
     `max_result_bytes` in total. The other options are fractions of `max_claims`: above `question_limit`, new questions
@@ -82,6 +84,10 @@ class MemoryStore:
         self._pressure = limits.most_without_shares
         self._share = limits.most_of_one
         self._steady = steady
+        self.begin_anew()
+        super().__init__()
+
+    def begin_anew(self) -> None:
         self._lock = Lock()
         self._live: dict[bytes, _Live] = {}
         self._spent = SpentClaims()
@@ -118,7 +124,7 @@ class MemoryStore:
             there = self._read(key)
             if there is not None:
                 return there
-            self._horizon.check(entry.issued, entry.deadline)
+            self._check_known(entry.issued, entry.deadline, entry.incarnation)
             taken = self._taken(entry.claimed)
             if taken >= self._max_claims:
                 raise StoreFull
@@ -145,18 +151,22 @@ class MemoryStore:
                 self._held[there.share] -= 1
                 self._notify(key)
 
-    async def renew(self, call: str, owner: str, lease: float) -> None:
+    async def renew(self, call: str, owner: str, lease: float) -> bool:
         with self._lock:
             there = self._live.get(key_of(call))
-            if there is not None and there.entry.owner == owner:
-                there.lease_until = self._steady() + lease
+            if there is None or there.entry.owner != owner:
+                return False
+            there.lease_until = self._steady() + lease
+            return True
 
-    async def finish(self, call: str, owner: str, result: bytes) -> None:
+    async def finish(self, call: str, owner: str, result: bytes) -> bool:
         key = key_of(call)
         with self._lock:
             there = self._live.get(key)
-            if there is None or there.entry.owner != owner or there.result is not None:
-                return
+            if there is None or there.entry.owner != owner:
+                return False
+            if there.result is not None:
+                return True
             there.result = result
             self._results[key] = len(result) + RESULT_OVERHEAD
             self._result_bytes += self._results[key]
@@ -164,12 +174,13 @@ class MemoryStore:
                 self._evict(next(iter(self._results)))
             if self._waiting:
                 self._notify(key)
+            return True
 
-    async def read(self, call: str, issued: float, deadline: float) -> Claim | None:
+    async def read(self, call: str, issued: float, deadline: float, incarnation: str | None) -> Claim | None:
         with self._lock:
             there = self._read(key_of(call))
             if there is None:
-                self._horizon.check(issued, deadline)
+                self._check_known(issued, deadline, incarnation)
             return there
 
     async def changed(self, call: str, timeout: float) -> None:
@@ -201,6 +212,12 @@ class MemoryStore:
             if taken >= self._most_for_questions:
                 raise StoreFull
             self._check_share(holder, taken)
+
+    def _check_known(self, issued: float, deadline: float, incarnation: str | None) -> None:
+        """Raises `Forgotten` for a state that could belong to a claim which is not known here."""
+        if incarnation is not None:  # that of a shared store, which knows what was spent
+            raise Forgotten
+        self._horizon.check(issued, deadline)
 
     def _read(self, key: bytes) -> Claim | None:
         there = self._live.get(key)

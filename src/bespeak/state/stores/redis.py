@@ -17,8 +17,8 @@ from bespeak.state.stores.store import (
     Forgotten,
     ShareTaken,
     StoreFull,
-    birth,
     key_of,
+    new_incarnation,
 )
 
 logger = getLogger("bespeak.state")
@@ -67,7 +67,7 @@ class RedisStore:
                 limits.most_of_one,
                 PURGED_AT_ONCE,
                 CLOCK_DIFFERENCE,
-                birth(entry.claimed),
+                entry.incarnation or "",
             )
         )
 
@@ -88,14 +88,16 @@ class RedisStore:
     async def withdraw(self, call: str, owner: str) -> None:
         await self._redis.run(scripts.WITHDRAW, _key(call), owner)
 
-    async def renew(self, call: str, owner: str, lease: float) -> None:
-        await self._redis.run(scripts.RENEW, _key(call), owner, round(lease * 1000))
+    async def renew(self, call: str, owner: str, lease: float) -> bool:
+        return bool(await self._redis.run(scripts.RENEW, _key(call), owner, round(lease * 1000)))
 
-    async def finish(self, call: str, owner: str, result: bytes) -> None:
-        await self._add(scripts.FINISH, _key(call), owner, result, self._limits.max_result_bytes)
+    async def finish(self, call: str, owner: str, result: bytes) -> bool:
+        return bool(await self._add(scripts.FINISH, _key(call), owner, result, self._limits.max_result_bytes))
 
-    async def read(self, call: str, issued: float, deadline: float) -> Claim | None:
-        return _claim(await self._redis.run(scripts.READ, _key(call), issued, deadline, CLOCK_DIFFERENCE))
+    async def read(self, call: str, issued: float, deadline: float, incarnation: str | None) -> Claim | None:
+        return _claim(
+            await self._redis.run(scripts.READ, _key(call), issued, deadline, CLOCK_DIFFERENCE, incarnation or "")
+        )
 
     async def changed(self, call: str, timeout: float) -> None:
         name = f"{self._redis.prefix}c:{_key(call)}"
@@ -108,21 +110,21 @@ class RedisStore:
             await asyncio.sleep(min(pause, left))
             pause = min(pause * 2, longest)
 
-    async def check_room(self, holder: str | None, now: float) -> None:
+    async def check_room(self, holder: str | None, now: float) -> str:
         limits = self._limits
-        _claim(
-            await self._redis.run(
-                scripts.CHECK_ROOM,
-                _holder(holder),
-                now,
-                limits.most_for_questions,
-                limits.most_without_shares,
-                limits.most_of_one,
-                PURGED_AT_ONCE,
-                CLOCK_DIFFERENCE,
-                birth(now),
-            )
+        reply = await self._redis.run(
+            scripts.CHECK_ROOM,
+            _holder(holder),
+            now,
+            limits.most_for_questions,
+            limits.most_without_shares,
+            limits.most_of_one,
+            PURGED_AT_ONCE,
+            CLOCK_DIFFERENCE,
+            new_incarnation(),
         )
+        _claim(reply)
+        return reply[1].decode()
 
     async def _add(self, script: str, *values: Any) -> Any:
         """Run a script that adds something. Raises `StoreFull` if Redis has no memory left for it."""

@@ -15,7 +15,7 @@ end
 """
 
 # Claims. `c:CALL` is a claim, `due` holds all calls by the end of their time, `results` those with a result by age,
-# `held` counts the claims of each holder, `bytes` the bytes of all results, `dropped` is the horizon.
+# `held` counts the claims of each holder, `bytes` the bytes of all results, `dropped` is the horizon and the incarnation.
 
 _CLAIMS = (
     COMMON
@@ -30,11 +30,9 @@ local function too_early(now, difference)
   local claimed = redis.call('HGET', P .. 'dropped', 'claimed')
   return claimed and tonumber(now) <= tonumber(claimed) + tonumber(difference)
 end
-local function forgotten(issued, deadline, difference)
-  local h = redis.call('HMGET', P .. 'dropped', 'born', 'deadline')
-  return too_early(issued, difference)
-    or (h[1] and tonumber(issued) <= tonumber(h[1]))
-    or (h[2] and tonumber(deadline) <= tonumber(h[2]))
+local function forgotten(issued, deadline, difference, incarnation)
+  local h = redis.call('HMGET', P .. 'dropped', 'incarnation', 'deadline')
+  return h[1] ~= incarnation or too_early(issued, difference) or (h[2] and tonumber(deadline) <= tonumber(h[2]))
 end
 local function move(field, value)
   local before = redis.call('HGET', P .. 'dropped', field)
@@ -94,15 +92,14 @@ CLAIM = (
     _CLAIMS
     + """
 local call, answers, request, owner, issued, claimed, kept, deadline, holder, lease, most, pressure, share, purged, difference,
-  birth = unpack(ARGV)
+  incarnation = unpack(ARGV)
 purge(claimed, purged)
-redis.call('HSETNX', P .. 'dropped', 'born', birth)
 local found = there(call)
 if found then
   if found[4] == owner then return {'ours'} end
   return found
 end
-if forgotten(issued, deadline, difference) then return {'forgotten'} end
+if forgotten(issued, deadline, difference, incarnation) then return {'forgotten'} end
 local count = taken(claimed)
 if count >= tonumber(most) then return {'full'} end
 if share_taken(holder, count, pressure, share) then return {'share'} end
@@ -154,8 +151,9 @@ local c = redis.call('HMGET', claim_key(call), 'owner', 'claimed', 'kept')
 if c[1] == owner then
   keep_claim(call, c[2], c[3])
   redis.call('HSET', claim_key(call), 'lease', now_ms() + tonumber(lease))
+  return 1
 end
-return 1
+return 0
 """
 )
 
@@ -164,7 +162,8 @@ FINISH = (
     + """
 local call, owner, result, most = unpack(ARGV)
 local c = redis.call('HMGET', claim_key(call), 'owner', 'done')
-if c[1] ~= owner or c[2] then return 0 end
+if c[1] ~= owner then return 0 end
+if c[2] then return 1 end
 redis.call('HSET', claim_key(call), 'done', '1', 'result', result, 'size', #result)
 local last = redis.call('ZREVRANGE', P .. 'results', 0, 0, 'WITHSCORES')
 redis.call('ZADD', P .. 'results', tonumber(last[2] or '0') + 1, call)
@@ -181,10 +180,10 @@ return 1
 READ = (
     _CLAIMS
     + """
-local call, issued, deadline, difference = unpack(ARGV)
+local call, issued, deadline, difference, incarnation = unpack(ARGV)
 local found = there(call)
 if found then return found end
-if forgotten(issued, deadline, difference) then return {'forgotten'} end
+if forgotten(issued, deadline, difference, incarnation) then return {'forgotten'} end
 return {'none'}
 """
 )
@@ -192,8 +191,13 @@ return {'none'}
 CHECK_ROOM = (
     _CLAIMS
     + """
-local holder, now, most, pressure, share, purged, difference, birth = unpack(ARGV)
-if redis.call('HSETNX', P .. 'dropped', 'born', birth) == 1 then redis.call('EXPIRE', P .. 'dropped', 2 * WEEK) end
+local holder, now, most, pressure, share, purged, difference, new = unpack(ARGV)
+local incarnation = redis.call('HGET', P .. 'dropped', 'incarnation')
+if not incarnation then
+  redis.call('HSET', P .. 'dropped', 'incarnation', new)
+  incarnation = new
+end
+if redis.call('TTL', P .. 'dropped') < WEEK then redis.call('EXPIRE', P .. 'dropped', 2 * WEEK) end
 if too_early(now, difference) then return {'forgotten'} end
 local count = taken(now)
 if count >= tonumber(most) then return {'full'} end
@@ -201,6 +205,6 @@ if share_taken(holder, count, pressure, share) then
   purge(now, purged)  -- perhaps it is taken by claims that need not be kept any longer
   if share_taken(holder, count, pressure, share) then return {'share'} end
 end
-return {'ok'}
+return {'ok', incarnation}
 """
 )

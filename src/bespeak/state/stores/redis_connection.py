@@ -10,6 +10,7 @@ from logging import getLogger
 from typing import Any, Protocol, TypeVar
 from urllib.parse import parse_qsl, quote, urlsplit
 
+from bespeak.state.forks import OfOneProcess, leave_to_parent
 from bespeak.state.stores.store import BadStore, StoreUnavailable
 
 logger = getLogger("bespeak.state")
@@ -44,8 +45,8 @@ class _InLoop:
     users: int = 0
 
 
-class RedisConnection:
-    """The connections of one server to Redis."""
+class RedisConnection(OfOneProcess):
+    """The connections of one server to Redis. A forked process makes its own."""
 
     def __init__(self, url: str, server: str) -> None:
         """Raises `BadStore` for a URL that cannot be used."""
@@ -57,9 +58,14 @@ class RedisConnection:
         """Comes before all keys of this server. The braces keep them together in a cluster."""
         self._loops: dict[asyncio.AbstractEventLoop, _InLoop] = {}
         self._lock = threading.Lock()
+        super().__init__()
 
     def __str__(self) -> str:
         return f"the store {redacted(self._url)}"
+
+    def begin_anew(self) -> None:
+        leave_to_parent(self._loops)
+        self._loops, self._lock = {}, threading.Lock()
 
     async def start(self) -> None:
         """Connect, and check that Redis never drops keys to make room. Raises `StoreUnavailable`."""

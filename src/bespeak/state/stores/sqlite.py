@@ -5,9 +5,11 @@ import math
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
+from bespeak.state.forks import OfOneProcess
 from bespeak.state.stores.sqlite_database import Database, boot_id
 from bespeak.state.stores.sqlite_sessions import SQLiteSessions
 from bespeak.state.stores.store import (
@@ -19,16 +21,20 @@ from bespeak.state.stores.store import (
     Horizon,
     ShareTaken,
     StoreFull,
-    birth,
+    StoreUnavailable,
     key_of,
+    new_incarnation,
 )
 
 POLL_SECONDS = (0.02, 0.25)
 """The first and the longest pause between two looks at a claim that is waited for."""
 
 
-class SQLiteStore:
+class SQLiteStore(OfOneProcess):
     """Keeps claims in a SQLite file, for one server. All processes of a machine may use the file at the same time.
+
+    No connection is open while the process is forked. SQLite knows which files a process has open, and a child that inherited one
+    would not take the locks that keep the log from being deleted under it.
 
     With `durable`, a claim is written to the disk before its call is run, so that it survives a power failure. Without `create`,
     the file must exist.
@@ -57,6 +63,20 @@ class SQLiteStore:
         self._others = Database(path, create=create, durable=False)
         self.sessions = SQLiteSessions(self._others, server, self._boot)
         self._users = 0
+        super().__init__()
+
+    def before_fork(self) -> None:
+        for database in (self._claims, self._others):
+            database.pause()
+
+    def after_fork(self) -> None:
+        for database in (self._claims, self._others):
+            database.resume()
+
+    def begin_anew(self) -> None:
+        self._users = 0
+        for database in (self._claims, self._others):
+            database.begin()
 
     async def start(self) -> None:
         for database in (self._claims, self._others):
@@ -81,7 +101,7 @@ class SQLiteStore:
             there = self._read(db, key)
             if there is not None:
                 return None if there.owner == entry.owner else there  # ours already, if the answer was lost
-            self._known_horizon(db).check(entry.issued, entry.deadline)
+            self._known(db, entry.incarnation).check(entry.issued, entry.deadline)
             taken = self._taken(db, entry.claimed)
             if taken >= self._limits.max_claims:
                 raise StoreFull
@@ -164,21 +184,22 @@ class SQLiteStore:
 
         await self._claims.write(work)
 
-    async def renew(self, call: str, owner: str, lease: float) -> None:
+    async def renew(self, call: str, owner: str, lease: float) -> bool:
         key = key_of(call)
 
-        def work(db: sqlite3.Connection) -> None:
-            db.execute(
+        def work(db: sqlite3.Connection) -> bool:
+            changed = db.execute(
                 "UPDATE claims SET boot = ?, lease_until = ? WHERE server = ? AND call = ? AND owner = ?",
                 (self._boot, self._steady() + lease, self._server, key, owner),
             )
+            return bool(changed.rowcount)
 
-        await self._claims.write(work)
+        return await self._claims.write(work)
 
-    async def finish(self, call: str, owner: str, result: bytes) -> None:
+    async def finish(self, call: str, owner: str, result: bytes) -> bool:
         key = key_of(call)
 
-        def work(db: sqlite3.Connection) -> None:
+        def work(db: sqlite3.Connection) -> bool:
             changed = db.execute(
                 "UPDATE claims SET done = 1 WHERE server = ? AND call = ? AND owner = ? AND NOT done",
                 (self._server, key, owner),
@@ -187,20 +208,25 @@ class SQLiteStore:
                 db.execute("INSERT INTO results (server, call, result) VALUES (?, ?, ?)", (self._server, key, result))
                 self._count_bytes(db, len(result))
                 self._evict(db)
+                return True
+            there = self._read(db, key)
+            return there is not None and there.owner == owner
 
-        await self._claims.write(work)
+        return await self._claims.write(work)
 
-    async def read(self, call: str, issued: float, deadline: float) -> Claim | None:
+    async def read(self, call: str, issued: float, deadline: float, incarnation: str | None) -> Claim | None:
         key = key_of(call)
 
         def work(db: sqlite3.Connection) -> Claim | None:
             there = self._read(db, key)
-            horizon = self._horizon(db)
-            if there is None and horizon is not None:
-                horizon.check(issued, deadline)
+            if there is None:
+                self._known(db, incarnation).check(issued, deadline)
             return there
 
-        return await self._claims.read(work)
+        there = await self._claims.read(work)
+        if there is not None and not there.done and there.lease_left <= 0:
+            await self._claims.write(lambda db: self._rewrite(db, key))
+        return there
 
     async def changed(self, call: str, timeout: float) -> None:
         key = key_of(call)
@@ -213,25 +239,28 @@ class SQLiteStore:
             await asyncio.sleep(min(pause, left))
             pause = min(pause * 2, longest)
 
-    async def check_room(self, holder: str | None, now: float) -> None:
-        def work(db: sqlite3.Connection) -> bool:
-            horizon = self._horizon(db)
-            if horizon is None:
-                return False
+    async def check_room(self, holder: str | None, now: float) -> str:
+        def work(db: sqlite3.Connection) -> str | None:
+            found = self._found(db)
+            if found is None:
+                return None
+            incarnation, horizon = found
             horizon.check_asking(now)
             taken = self._taken(db, now)
             if taken >= self._limits.most_for_questions:
                 raise StoreFull
             self._check_share(db, _holder(holder), taken)
-            return True
+            return incarnation
 
-        try:
-            known = await self._claims.read(work)
-        except ShareTaken:  # perhaps by claims that need not be kept any longer
-            known = False
-        if not known:
+        incarnation: str | None = None
+        with suppress(ShareTaken):  # perhaps by claims that need not be kept any longer
+            incarnation = await self._claims.read(work)
+        if incarnation is None:
             await self._claims.write(lambda db: self._purge(db, now))
-            await self._claims.read(work)
+            incarnation = await self._claims.read(work)
+        if incarnation is None:
+            raise StoreUnavailable(f"{self} was replaced while it was used")
+        return incarnation
 
     # Rows
 
@@ -247,17 +276,28 @@ class SQLiteStore:
         left = lease_until - self._steady() if boot == self._boot else 0.0
         return Claim(answers, request, owner, left, bool(done), result)
 
-    def _horizon(self, db: sqlite3.Connection) -> Horizon | None:
-        """Return up to when claims have been dropped; `None` if the store knows nothing of this server yet."""
-        row = db.execute(
-            "SELECT dropped_claimed, dropped_deadline, born FROM totals WHERE server = ?", (self._server,)
-        ).fetchone()
-        return Horizon(*row) if row is not None else None
+    def _rewrite(self, db: sqlite3.Connection, key: bytes) -> None:
+        """Write to a claim that has lapsed. This fails if the disk is full, as renewing it does.
 
-    def _known_horizon(self, db: sqlite3.Connection) -> Horizon:
-        horizon = self._horizon(db)
-        assert horizon is not None, "a purge comes first, and makes the store know the server"
-        return horizon
+        SQLite would not write what is there already, so it lapses a millisecond earlier.
+        """
+        db.execute(
+            "UPDATE claims SET lease_until = lease_until - 0.001 WHERE server = ? AND call = ?", (self._server, key)
+        )
+
+    def _found(self, db: sqlite3.Connection) -> tuple[str, Horizon] | None:
+        """Return the incarnation, and up to when claims have been dropped; `None` if nothing is known of this server yet."""
+        row = db.execute(
+            "SELECT incarnation, dropped_claimed, dropped_deadline FROM totals WHERE server = ?", (self._server,)
+        ).fetchone()
+        return (row[0], Horizon(*row[1:])) if row is not None else None
+
+    def _known(self, db: sqlite3.Connection, incarnation: str | None) -> Horizon:
+        """Return up to when claims have been dropped. Raises `Forgotten` for a state from another incarnation."""
+        found = self._found(db)
+        if found is None or found[0] != incarnation:
+            raise Forgotten
+        return found[1]
 
     def _taken(self, db: sqlite3.Connection, now: float) -> int:
         """Return how many claims there are, without those that wait to be dropped."""
@@ -280,7 +320,9 @@ class SQLiteStore:
 
     def _purge(self, db: sqlite3.Connection, now: float) -> None:
         """Drop some of what need not be kept any longer. A claim whose lease is renewed is kept a little longer."""
-        db.execute("INSERT OR IGNORE INTO totals (server, born) VALUES (?, ?)", (self._server, birth(now)))
+        db.execute(
+            "INSERT OR IGNORE INTO totals (server, incarnation) VALUES (?, ?)", (self._server, new_incarnation())
+        )
         due = db.execute(
             "SELECT call, holder, claimed, kept_until, deadline, boot, lease_until, done, length(result) FROM claims "
             "LEFT JOIN results USING (server, call) WHERE server = ? AND kept_until <= ? ORDER BY kept_until LIMIT ?",
@@ -288,7 +330,11 @@ class SQLiteStore:
         ).fetchall()
         if not due:
             return
-        horizon = self._known_horizon(db)
+        horizon = Horizon(
+            *db.execute(
+                "SELECT dropped_claimed, dropped_deadline FROM totals WHERE server = ?", (self._server,)
+            ).fetchone()
+        )
         for call, holder, claimed, kept_until, deadline, boot, lease_until, done, size in due:
             left = lease_until - self._steady() if boot == self._boot else 0.0
             if not done and left > 0:

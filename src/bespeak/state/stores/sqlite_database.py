@@ -13,6 +13,7 @@ from logging import getLogger
 from pathlib import Path
 from typing import TypeVar
 
+from bespeak.state.forks import leave_to_parent
 from bespeak.state.stores.store import StoreUnavailable
 
 logger = getLogger("bespeak.state")
@@ -25,7 +26,7 @@ WAIT_SECONDS = 5.0
 MODE = 0o600
 _APPLICATION = 0x42535045
 """Marks a database as ours."""
-_SCHEMA_VERSION = 1
+_SCHEMA_VERSION = 2
 _SCHEMA = """
 CREATE TABLE claims (
     server TEXT NOT NULL, call BLOB NOT NULL, answers BLOB NOT NULL, request BLOB NOT NULL, owner TEXT NOT NULL,
@@ -39,9 +40,9 @@ CREATE INDEX results_by_age ON results (server, number);
 CREATE TABLE holders (
     server TEXT NOT NULL, holder BLOB NOT NULL, held INTEGER NOT NULL, PRIMARY KEY (server, holder)) WITHOUT ROWID;
 CREATE TABLE totals (
-    server TEXT PRIMARY KEY, claims INTEGER NOT NULL DEFAULT 0, result_bytes INTEGER NOT NULL DEFAULT 0,
-    dropped_claimed REAL NOT NULL DEFAULT -9e999, dropped_deadline REAL NOT NULL DEFAULT -9e999,
-    born REAL NOT NULL DEFAULT -9e999) WITHOUT ROWID;
+    server TEXT PRIMARY KEY, incarnation TEXT NOT NULL,
+    claims INTEGER NOT NULL DEFAULT 0, result_bytes INTEGER NOT NULL DEFAULT 0,
+    dropped_claimed REAL NOT NULL DEFAULT -9e999, dropped_deadline REAL NOT NULL DEFAULT -9e999) WITHOUT ROWID;
 CREATE TABLE sessions (
     server TEXT NOT NULL, id BLOB NOT NULL, record BLOB NOT NULL, version INTEGER NOT NULL DEFAULT 1, holder BLOB,
     used INTEGER NOT NULL DEFAULT 0, last_used REAL NOT NULL, PRIMARY KEY (server, id)) WITHOUT ROWID;
@@ -71,11 +72,30 @@ class Database:
         self._create = create
         self._durable = durable
         """Whether a change must survive a power failure. A change always survives the end of the process."""
-        self._lock = threading.Lock()
-        self._thread: ThreadPoolExecutor | None = None
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
         """Which file was opened: its device and number."""
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin without a thread: in a forked process, the one of the parent does not exist."""
+        self._lock = threading.Lock()
+        self._in_use = threading.Lock()
+        """Held while the connection is used."""
+        self._thread: ThreadPoolExecutor | None = None
+        if self._connection is not None:  # it was in use when the process was forked
+            leave_to_parent(self._connection)
+            self._connection = None
+
+    def pause(self) -> None:
+        """Close the connection, and keep it closed until `resume`. An operation that runs is waited for within a time limit."""
+        self._paused = self._in_use.acquire(timeout=WAIT_SECONDS)
+        if self._paused:
+            self._disconnect()
+
+    def resume(self) -> None:
+        if self._paused:
+            self._in_use.release()
 
     async def read(self, work: Work[T]) -> T:
         """Return what `work` reads. Raises `StoreUnavailable`."""
@@ -109,15 +129,16 @@ class Database:
             raise StoreUnavailable(f"{self} did not answer within {WAIT_SECONDS:g} s") from None
 
     def _work(self, work: Work[T]) -> T:
-        try:
-            self._notice_other_file()
-            if self._connection is None:
-                self._connection = self._open()
-            return work(self._connection)
-        except sqlite3.Error as error:
-            # A new connection finds out whether the file is still there.
-            self._disconnect()
-            raise StoreUnavailable(f"{self} cannot be used: {error}") from error
+        with self._in_use:
+            try:
+                self._notice_other_file()
+                if self._connection is None:
+                    self._connection = self._open()
+                return work(self._connection)
+            except sqlite3.Error as error:
+                # A new connection finds out whether the file is still there.
+                self._disconnect()
+                raise StoreUnavailable(f"{self} cannot be used: {error}") from error
 
     async def close(self) -> None:
         """Close the file. It is opened again if it is used again."""

@@ -1,6 +1,7 @@
 """The interface of a store: atomic claims with leases and results, waiting for changes, and dropping old claims."""
 
 import math
+import os
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -33,6 +34,8 @@ class Entry(NamedTuple):
     claimed: float
     kept_until: float
     deadline: float
+    incarnation: str | None = None
+    """The incarnation of the store under which its call began; `None` for a store that has none."""
     holder: str | None = None
     """The principal or address for which it is counted; `None` if it is not counted."""
 
@@ -94,6 +97,10 @@ class Store(Protocol):
     renewed; results may be dropped earlier. It remembers up to which time it has dropped claims, and refuses a state
     that could belong to a dropped claim: see `Horizon`.
 
+    A shared store has a random incarnation for each server, made when it is first used. If it has lost what it knew (a Redis
+    server was restarted without its data, a file was deleted), it has another incarnation, and refuses all states of calls that
+    began under the one before. No times are compared for that.
+
     Every method may raise `StoreUnavailable`. A store that several processes share waits for an answer only for a bounded time.
     A method whose answer was lost can be called again with the same arguments.
     """
@@ -136,24 +143,27 @@ class Store(Protocol):
         """Remove our claim, which may or may not have been added, because nothing has been run for it and nothing will be."""
         ...
 
-    async def renew(self, call: str, owner: str, lease: float) -> None:
-        """Extend our lease to this many seconds from now."""
+    async def renew(self, call: str, owner: str, lease: float) -> bool:
+        """Extend our lease to this many seconds from now. False if the claim is not ours, or not there any more."""
         ...
 
-    async def finish(self, call: str, owner: str, result: bytes) -> None:
-        """Mark our claim done and keep its result."""
+    async def finish(self, call: str, owner: str, result: bytes) -> bool:
+        """Mark our claim done and keep its result. False if the claim is not ours, or not there any more."""
         ...
 
-    async def read(self, call: str, issued: float, deadline: float) -> Claim | None:
-        """Return the claim on a call; `None` if there is none. Raises `Forgotten`."""
+    async def read(self, call: str, issued: float, deadline: float, incarnation: str | None) -> Claim | None:
+        """Return the claim on a call; `None` if there is none. Raises `Forgotten`.
+
+        A claim is returned as lapsed only if the store can be written to: its owner may only be unable to renew it.
+        """
         ...
 
     async def changed(self, call: str, timeout: float) -> None:
         """Return when the claim may have changed, or after the timeout at the latest."""
         ...
 
-    async def check_room(self, holder: str | None, now: float) -> None:
-        """Raises `StoreFull` or `ShareTaken` if there is no room for more calls that ask questions."""
+    async def check_room(self, holder: str | None, now: float) -> str | None:
+        """Return the incarnation of the store. Raises `StoreFull` or `ShareTaken` if there is no room for more calls that ask."""
         ...
 
 
@@ -171,8 +181,6 @@ class Horizon:
     more."""
     deadline: float = float("-inf")
     """The latest deadline of the claims that were kept until their deadline."""
-    born: float = float("-inf")
-    """When the store began to know the server. It may have lost what was claimed before."""
 
     def move(self, claimed: float, deadline: float) -> None:
         """Record that claims up to these times have been dropped."""
@@ -181,7 +189,7 @@ class Horizon:
 
     def check(self, issued: float, deadline: float) -> None:
         """Raises `Forgotten` for a state that could belong to a dropped claim."""
-        if issued <= self.born or deadline <= self.deadline or issued <= self.claimed + CLOCK_DIFFERENCE:
+        if deadline <= self.deadline or issued <= self.claimed + CLOCK_DIFFERENCE:
             raise Forgotten
 
     def check_asking(self, now: float) -> None:
@@ -190,12 +198,9 @@ class Horizon:
             raise Forgotten
 
 
-def birth(now: float) -> float:
-    """Return the time up to which a store that knows nothing of a server yet refuses states.
-
-    It may have lost what it knew: a Redis server that was restarted without its data, or a file that was deleted.
-    """
-    return now - 0.001  # a state that is issued now is accepted
+def new_incarnation() -> str:
+    """Return a random name for the time from now until a store may lose what it knows."""
+    return os.urandom(8).hex()
 
 
 @lru_cache(1024)
@@ -213,7 +218,7 @@ class StoreUnavailable(Exception):
 
 
 class Forgotten(Exception):
-    """A state could belong to a claim that the store has dropped."""
+    """A state could belong to a claim that the store has dropped or lost."""
 
 
 class StoreFull(Exception):
