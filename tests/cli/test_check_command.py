@@ -172,6 +172,18 @@ def test_a_warning_comes_after_the_errors(write: Write) -> None:
     assert result.stdout.endswith("1 registration error in 1 function, 1 warning\n")
 
 
+def test_what_registration_warns_of_is_a_warning_whatever_filters_are_set(write: Write) -> None:
+    source = FORGOTTEN.replace("city: str", "city: str\n    confirm: bool = True").partition(
+        "@mcp.tool()\nasync def book"
+    )
+    file = write("check_yes.py", f"import warnings\nwarnings.warn('of another kind', DeprecationWarning)\n{source[0]}")
+    with pytest.warns(DeprecationWarning, match="of another kind"):
+        result = check(str(file))
+    expected = "warning: form field 'confirm' of resolver 'ask_city' has a default that means yes; "
+    assert result.stdout.startswith(expected)
+    assert result.stdout.endswith(f"\n\n{file}: no registration errors, 1 warning (1 tool)\n")
+
+
 def test_what_ends_the_loading_is_reported_after_the_errors(write: Write) -> None:
     wrong = ONE + "@mcp.tool()\ndef a(x: len) -> str: ...\n"
     file = write("check_stopped.py", wrong + "1 / 0\n")

@@ -48,6 +48,11 @@ MISTAKES: dict[str, Mistake] = {
         "def ask() -> Elicit[Order]: ...\n"
         "@mcp.tool()\ndef order_book(order: Annotated[Order, Resolve(ask)]) -> str: ...\n"
     ),
+    "A default that means yes": checked(
+        "class Consent(BaseModel):\n    confirm: bool = True\n"
+        "def ask() -> Elicit[Consent]: ...\n"
+        "@mcp.tool()\ndef order_book(consent: Annotated[Consent, Resolve(ask)]) -> str: ...\n"
+    ),
     "Two questions in one resolver": checked(
         "def ask() -> Elicit[bool] | Elicit[str]: ...\n"
         "@mcp.tool()\ndef order_book(answer: Annotated[object, Resolve(ask)]) -> str: ...\n"

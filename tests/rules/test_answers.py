@@ -16,7 +16,7 @@ from tests.serving import serve
 
 class Order(BaseModel):
     copies: int
-    gift: bool = False
+    gift: bool | None = None
     price: float = 1.0
     note: str | None = None
 
@@ -87,10 +87,9 @@ def shop(bodies: list[Any] | None = None) -> MCPServer:
         ({"copies": True}, "copies: must be a whole number"),
         ({"copies": None}, "copies: must be a whole number"),
         ({"copies": 5, "gift": 1}, "gift: must be true or false"),
-        ({"copies": 5, "gift": None}, "gift: must be true or false"),
+        ({"copies": 5, "price": None}, "price: must be a number"),
         ({"copies": 5, "price": "1"}, "price: must be a number"),
         ({"copies": 5, "note": 7}, "note: must be a string"),
-        ({}, "copies: is required"),
         ({"Copies": 5}, "copies: is required"),
         ({"copies": "x", "gift": "y"}, "copies: must be a whole number; gift: must be true or false"),
     ],
@@ -101,6 +100,12 @@ async def test_content_that_breaks_the_shown_form_is_an_explicit_tool_error(
     async with opened(in_memory, shop()) as client:
         result = await answer(client, "one", {"order": {"action": "accept", "content": content}})
     assert failed(result) == f"Error executing tool one: the answer to 'order' does not match the form: {fault}"
+
+
+async def test_an_empty_form_without_defaults_is_an_explicit_tool_error(in_memory: Connect) -> None:
+    async with opened(in_memory, shop()) as client:
+        result = await answer(client, "strict", {"strict": accept()})
+    assert failed(result).endswith("the answer to 'strict' does not match the form: copies: is required")
 
 
 @pytest.mark.parametrize("spelled", [b"NaN", b"Infinity", b"-Infinity", b"1e999"])

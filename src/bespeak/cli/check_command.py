@@ -1,8 +1,10 @@
 """`bespeak check`: load a whole server, and report every registration error of all its functions, and what is suspicious."""
 
 import sys
+import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +14,7 @@ from bespeak.cli.exit_codes import ExitCode
 from bespeak.cli.output import complain, result_lines
 from bespeak.cli.target_server import server_of
 from bespeak.resolve.errors import Fault, InvalidSignature
+from bespeak.resolve.graph.faults import RegistrationWarning
 from bespeak.server.features.registered import Registered
 from bespeak.server.loading import loading
 from bespeak.server.server import MCPServer
@@ -35,7 +38,7 @@ def check_server(flags: Flags) -> int:
     """Report the registration errors of a server, and warnings, which do not change the exit code. Return the exit code."""
     server: MCPServer[Any] | None = None
     stopped: NoServer | None = None
-    with loading(collects=True) as current:
+    with loading(collects=True) as current, _registration_warnings() as issued:
         try:
             server = server_of(flags.target)
         except NoServer as error:
@@ -51,12 +54,12 @@ def check_server(flags: Flags) -> int:
     found = [(one.consumer, fault) for one in invalid for fault in one.faults]
     registered: Sequence[Registered] = server.registered if server is not None else ()
     unused = unused_askers(registered) if not found else ()  # what could not be registered may use them
-    warnings = [str(one) for one in (*unmarked_parameters(registered), *unused)]
+    suspicious = [*issued, *(str(one) for one in (*unmarked_parameters(registered), *unused))]
     if flags.whole:
-        _print_json(flags.target, found, warnings, server, stopped)
+        _print_json(flags.target, found, suspicious, server, stopped)
     else:
-        warned = [f"warning: {one}" for one in warnings]
-        text = "\n\n".join([*_written(found), *warned, _summary(flags.target, found, warnings, server)])
+        warned = [f"warning: {one}" for one in suspicious]
+        text = "\n\n".join([*_written(found), *warned, _summary(flags.target, found, suspicious, server)])
         sys.stdout.write("\n".join(result_lines(text, sys.stdout)) + "\n")
     if stopped is not None:
         reason = "" if isinstance(stopped.__cause__, InvalidSignature) else f":\n{stopped}"
@@ -64,14 +67,32 @@ def check_server(flags: Flags) -> int:
     return ExitCode.FAILED if found else ExitCode.OK
 
 
+@contextmanager
+def _registration_warnings() -> Generator[list[str]]:
+    """Collect what registration warns of in the block. All other warnings are shown as always."""
+    issued: list[str] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", RegistrationWarning)
+        show = warnings.showwarning
+
+        def collect(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, RegistrationWarning):
+                issued.append(str(message))
+            else:
+                show(message, category, *where, **more)
+
+        warnings.showwarning = collect
+        yield issued
+
+
 def _print_json(
     target: str,
     found: Sequence[tuple[str, Fault]],
-    warnings: Sequence[str],
+    suspicious: Sequence[str],
     server: MCPServer[Any] | None,
     stopped: NoServer | None,
 ) -> None:
-    told = _as_json(target, found, warnings, server, stopped)
+    told = _as_json(target, found, suspicious, server, stopped)
     sys.stdout.write(to_json(told, indent=2).decode() + "\n")
 
 
@@ -84,9 +105,9 @@ def _written(found: Sequence[tuple[str, Fault]]) -> list[str]:
 
 
 def _summary(
-    target: str, found: Sequence[tuple[str, Fault]], warnings: Sequence[str], server: MCPServer[Any] | None
+    target: str, found: Sequence[tuple[str, Fault]], suspicious: Sequence[str], server: MCPServer[Any] | None
 ) -> str:
-    also = f", {_count(len(warnings), 'warning')}" if warnings else ""
+    also = f", {_count(len(suspicious), 'warning')}" if suspicious else ""
     if found:
         functions = len({consumer for consumer, _ in found})
         return f"{target}: {_count(len(found), 'registration error')} in {_count(functions, 'function')}{also}"
@@ -102,7 +123,7 @@ def _counts(server: MCPServer[Any] | None) -> Counter[str]:
 def _as_json(
     target: str,
     found: Sequence[tuple[str, Fault]],
-    warnings: Sequence[str],
+    suspicious: Sequence[str],
     server: MCPServer[Any] | None,
     stopped: NoServer | None,
 ) -> dict[str, Any]:
@@ -119,7 +140,7 @@ def _as_json(
             }
             for consumer, fault in found
         ],
-        "warnings": warnings,
+        "warnings": suspicious,
         "registered": dict(_counts(server)),
         "complete": stopped is None,
         **({} if stopped is None else {"reason": str(stopped)}),

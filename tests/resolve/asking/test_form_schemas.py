@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NewType, NotRequired, cast
 from uuid import UUID
 
 import pytest
-from pydantic import AliasChoices, AnyUrl, BaseModel, ConfigDict, Field, RootModel
+from pydantic import AliasChoices, AnyUrl, BaseModel, ConfigDict, Field, RootModel, create_model
 from typing_extensions import TypeAliasType, TypedDict
 
 from bespeak.resolve.asking.form_schemas import FormError, form_of
@@ -266,6 +266,57 @@ def test_a_typed_dict_is_a_form() -> None:
         "properties": {"title": {"title": "Title", "type": "string"}, "note": {"title": "Note", "type": "string"}},
         "required": ["title"],
     }
+
+
+class Defaults(BaseModel):
+    sure: bool = True
+    made: bool = Field(default_factory=bool)
+    size: Literal["S", "M"] = "M"
+    level: Level = Level.LOW
+    perhaps: bool | None = False
+    days: list[Literal["Mon", "Tue"]] = ["Mon"]
+    extras: list[Literal["card"]] = Field(default_factory=list[Literal["card"]])
+    copies: int = 1
+    note: str = ""
+    gift: bool | None = None
+    wrap: Literal["paper", None] = None
+
+
+def test_choices_with_a_default_are_required_and_show_it() -> None:
+    schema = form_of(Defaults).schema
+    assert schema["required"] == ["sure", "made", "size", "level", "perhaps", "days"]
+    shown = {name: one["default"] for name, one in schema["properties"].items() if "default" in one}
+    assert shown == {
+        "sure": True,
+        "size": "M",
+        "level": "LOW",
+        "perhaps": False,
+        "days": ["Mon"],
+        "copies": 1,
+        "note": "",
+    }
+
+
+def test_a_lenient_form_requires_only_what_has_no_default() -> None:
+    lenient = form_of(Defaults, lenient=True)
+    assert "required" not in lenient.schema
+    assert lenient.schema["properties"] == form_of(Defaults).schema["properties"]
+    assert "required" in form_of(Defaults).schema
+
+
+def test_what_a_typed_dict_does_not_require_is_absent_and_has_no_default() -> None:
+    class Extras(TypedDict, total=False):
+        gift: bool
+
+    form = form_of(Extras)
+    assert "required" not in form.schema
+    assert not form.is_left_empty({})
+
+
+@pytest.mark.parametrize(("default", "empty"), [(None, False), ("", True), ("one", True)])
+def test_a_form_is_left_empty_only_if_it_has_a_default_other_than_none(default: Any, empty: bool) -> None:
+    form = form_of(create_model("Order", copies=(str | None, default), note=(str | None, None)))
+    assert form.is_left_empty({}) is empty
 
 
 def test_a_model_without_fields_is_a_form_that_asks_for_consent_only() -> None:

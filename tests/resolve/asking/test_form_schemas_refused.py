@@ -273,3 +273,49 @@ async def test_a_field_merely_named_like_a_secret_is_a_warning(position: Positio
         position(mcp, asking(NamedLikeOne))
 
     assert len(await mcp.list_tools()) == 1
+
+
+class SaysYes(Enum):
+    NO = "no"
+    APPROVE_ALL = 1
+
+
+class Consent(BaseModel):
+    confirm: bool = True
+    maybe: bool | None = True
+    choice: Literal["no", "Yes, refund"] = "Yes, refund"
+    all: SaysYes = SaysYes.APPROVE_ALL
+
+
+class Harmless(BaseModel):
+    confirm: bool
+    express: bool = False
+    maybe: bool | None = None
+    choice: Literal["no", "yes"] = "no"
+    size: Literal["S", "yesterday's"] = "yesterday's"
+    note: str = "yes"
+
+
+@below_a_tool
+@pytest.mark.parametrize("field", Consent.model_fields)
+async def test_a_default_that_means_yes_is_a_warning_that_says_why_and_what_to_do(
+    position: Position, field: str
+) -> None:
+    mcp = MCPServer("shop")
+
+    with pytest.warns(UserWarning, match="has a default that means yes") as warned:
+        position(mcp, asking(Consent))
+
+    assert [str(one.message) for one in warned if f"{field!r}" in str(one.message)] == [
+        f"form field {field!r} of resolver 'ask' has a default that means yes; clients fill in defaults by themselves, so "
+        "nobody may have agreed: remove the default, or let the person choose between what will happen, such as "
+        "Literal['refund 40 EUR', 'no refund']"
+    ]
+    assert len(await mcp.list_tools()) == 1
+
+
+@below_a_tool
+async def test_other_defaults_are_no_warning(position: Position) -> None:
+    mcp = MCPServer("shop")
+    position(mcp, asking(Harmless))
+    assert len(await mcp.list_tools()) == 1

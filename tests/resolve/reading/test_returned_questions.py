@@ -56,7 +56,7 @@ async def asked_by(resolver: Any) -> tuple[str, list[str]]:
 
     async def person(_: Any, params: Any) -> ElicitResult:
         questions.append(params.message)
-        return ElicitResult(action="accept", content=ANSWERS.get(params.message, {}))
+        return ElicitResult(action="accept", content=ANSWERS.get(params.message, {"name": "Rome"}))
 
     async with Client(mcp, elicitation_callback=person) as client:
         return text(await client.call_tool("book", {})), questions

@@ -1,6 +1,7 @@
 """Forms: the flat schema for a model, scalar, Literal or Enum, and reading what a person filled in."""
 
 import dataclasses
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -19,7 +20,7 @@ from pydantic import (
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic_core import to_json
 
-from bespeak.protocol.forms import check_content
+from bespeak.protocol.forms import check_content, offered_by
 from bespeak.resolve.asking.digests import canonical
 from bespeak.resolve.asking.form_properties import (
     ASKABLE,
@@ -37,10 +38,16 @@ from bespeak.resolve.reading.misplaced_markers import fields_of, strays
 from bespeak.resolve.reading.type_hints import NO_SCHEMA, is_class, owners, peel, spell
 
 _SECRET_NAMES = ("password", "passwd", "secret", "token", "api_key", "apikey", "private_key", "credential")
+_YES_WORDS = frozenset({"yes", "y", "ok", "okay", "true", "accept", "agree", "allow", "approve", "confirm", "proceed"})
+EMPTY = "The form came back empty. Fill it in, even if you agree with what it suggests."
+"""The note under a question whose form came back empty."""
 
 
 class Refused(Exception):
-    """The author's model rejects an answer that fits the flat schema. The person is asked again."""
+    """A person's slip: the author's model rejects an answer that fits the flat schema, or a form came back empty.
+
+    The person is asked again.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +67,12 @@ class Form:
     """Names that the model accepts for a field, but that the form does not show."""
     absent: frozenset[str] = frozenset()
     """Properties that the model requires but the form does not: if left out, they are null."""
+    prefilled: bool = False
+    """Whether some field has a default other than `None`, so that an empty answer would choose it."""
+
+    def is_left_empty(self, content: Mapping[str, Any]) -> bool:
+        """Return whether a form with defaults came back without any of its fields."""
+        return self.prefilled and self.schema["properties"].keys().isdisjoint(content)
 
     def faults(self, content: Mapping[str, Any]) -> list[str]:
         """Return the ways in which the content does not match the flat schema, read strictly. Empty if it does."""
@@ -114,26 +127,41 @@ _MOST_FORMS = 1000
 _forms: dict[Any, Form] = {}
 
 
-def form_of(wanted: Any, choices: Mapping[str, str] | None = None) -> Form:
-    """Return the form for a type, rendered once. Raises `FormError` if the protocol does not allow it."""
+def form_of(wanted: Any, choices: Mapping[str, str] | None = None, *, lenient: bool = False) -> Form:
+    """Return the form for a type, rendered once. Raises `FormError` if the protocol does not allow it.
+
+    A choice with a default is required all the same, because a default is not a consent; unless the form is `lenient`.
+    """
     if choices is not None:
         return _chosen(wanted, choices)
     try:
         # Equal is not the same: Literal["a", "b"] == Literal["b", "a"], and the two are different questions.
-        key = wanted if isinstance(wanted, type) else (wanted, repr(wanted))
+        key = (wanted, lenient) if isinstance(wanted, type) else (wanted, repr(wanted), lenient)
         known = _forms.get(key)
     except TypeError:
-        return _render(wanted)
+        return _render(wanted, lenient=lenient)
     if known is None:
         if len(_forms) >= _MOST_FORMS:  # types made per call must not pile up
             _forms.clear()
-        known = _forms[key] = _render(wanted)
+        known = _forms[key] = _render(wanted, lenient=lenient)
     return known
 
 
 def secret_names(form: Form) -> list[str]:
     """Return fields whose names suggest a secret."""
     return [name for name in form.schema["properties"] if any(word in name.lower() for word in _SECRET_NAMES)]
+
+
+def yes_defaults(form: Form) -> list[str]:
+    """Return fields whose default means yes."""
+    return [name for name, shown in form.schema["properties"].items() if _means_yes(shown)]
+
+
+def _means_yes(shown: Mapping[str, Any]) -> bool:
+    default = shown.get("default")
+    if isinstance(default, str) and offered_by(shown):
+        return re.split("[^a-z]", default.lower(), maxsplit=1)[0] in _YES_WORDS
+    return default is True
 
 
 def _chosen(wanted: Any, choices: Mapping[str, str]) -> Form:
@@ -164,7 +192,7 @@ def _is_structured(wanted: Any) -> bool:
     return dataclasses.is_dataclass(cls) or typing_extensions.is_typeddict(cls)
 
 
-def _render(wanted: Any) -> Form:
+def _render(wanted: Any, *, lenient: bool) -> Form:
     core = peel(wanted).core
     name = spell(core)
     single = not _is_structured(core)
@@ -190,23 +218,28 @@ def _render(wanted: Any) -> Form:
     fixed = (
         {one.name for one in dataclasses.fields(core) if not one.init} if dataclasses.is_dataclass(core) else set[str]()
     )
+    typed_dict = typing_extensions.is_typeddict(core)  # what it does not demand is absent, and has no default
     properties: dict[str, Any] = {}
     decode: dict[str, Mapping[str, Any]] = {}
     nullable: set[str] = set()
+    demanded: list[str] = root.get("required", [])
+    defaulted: set[str] = set()
     for key, shown in root.get("properties", {}).items():
         if key in fixed:
             continue
         flat = deref(shown, defs)
         if flat.pop(NULLABLE, False):
             nullable.add(key)
+        if key not in demanded and not typed_dict and flat.get("default", ...) is not None:
+            defaulted.add(key)
         try:
             properties[key] = flatten(flat, defs, key, name, generator.choices, decode)
         except FormError as error:
             faults += error.faults
     if faults:
         raise FormError.of(faults)
-    demanded: list[str] = root.get("required", [])
-    required = [key for key in demanded if key not in nullable]
+    chosen = set[str]() if lenient else {key for key in defaulted if _is_choice(properties[key])}
+    required = [key for key in properties if key in chosen or (key in demanded and key not in nullable)]
     flat_schema = {"type": "object", "properties": properties, **({"required": required} if required else {})}
     return Form(
         flat_schema,
@@ -218,7 +251,15 @@ def _render(wanted: Any) -> Form:
         nullable=frozenset(nullable),
         absent=frozenset(demanded) & nullable,
         unshown=frozenset(_names_of(adapter.core_schema)) - properties.keys(),
+        prefilled=bool(defaulted),
     )
+
+
+def _is_choice(shown: Mapping[str, Any]) -> bool:
+    """Whether to leave a property to its default would be to choose. A list may stand for a choice of nothing."""
+    if shown["type"] == "array":
+        return bool(shown.get("default"))
+    return shown["type"] == "boolean" or bool(offered_by(shown))
 
 
 def _secrets(core: Any, name: str) -> list[FormError]:

@@ -11,7 +11,7 @@ from bespeak.protocol.capabilities import requirements
 from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
 from bespeak.protocol.question_urls import WEB, scheme_of, url_problem
 from bespeak.resolve.asking.digests import canonical, digest, digest_of
-from bespeak.resolve.asking.form_schemas import Form, FormError, form_of
+from bespeak.resolve.asking.form_schemas import EMPTY, Form, FormError, Refused, form_of
 from bespeak.resolve.asking.progress import Settled
 from bespeak.resolve.errors import BadAnswer
 from bespeak.resolve.markers import MISSING, Elicit, ElicitUrl, ListRoots, Question, Sample
@@ -65,13 +65,13 @@ class Rendered(NamedTuple):
         return canonical(self.params)[:500]
 
 
-def render(name: str, marker: Question) -> Rendered:
-    """Return the question as a wire request; `name` is for messages.
+def render(name: str, marker: Question, *, lenient: bool = False) -> Rendered:
+    """Return the question as a wire request; `name` is for messages. See `form_of` for `lenient`.
 
     Raises `FormError` or `ValueError` if it cannot be asked.
     """
     if isinstance(marker, Elicit):
-        return _render_form(name, cast("Elicit[Any]", marker))
+        return _render_form(name, cast("Elicit[Any]", marker), lenient=lenient)
     if isinstance(marker, ElicitUrl):
         return _render_url(name, marker)
     if isinstance(marker, Sample):
@@ -81,7 +81,7 @@ def render(name: str, marker: Question) -> Rendered:
     raise ValueError(f"{type(marker).__name__} is not a question that this server can ask")
 
 
-def _render_form(name: str, marker: Elicit[Any]) -> Rendered:
+def _render_form(name: str, marker: Elicit[Any], *, lenient: bool) -> Rendered:
     message: Any = marker.message
     if not isinstance(message, str):
         raise FormError("the message is not a string", "write Elicit(message, schema)")
@@ -90,7 +90,7 @@ def _render_form(name: str, marker: Elicit[Any]) -> Rendered:
     if marker.attempts < 1:
         raise FormError("attempts must be at least 1", "leave it out, or say how often the form may be shown")
     message.encode()  # raises for what JSON cannot carry: text from a file name, say, may not be text
-    form = form_of(marker.schema, marker.choices)
+    form = form_of(marker.schema, marker.choices, lenient=lenient)
     params = {"mode": "form", "message": message, "requestedSchema": form.schema}
     return Rendered(name, ELICIT, params, {"elicitation": {"form": {}}}, marker.attempts, form)
 
@@ -170,9 +170,12 @@ def outcome_of(question: Rendered, entry: Settled) -> Outcome:
     if type(entry.content) is not dict:
         raise BadAnswer(f"the content of the answer to {question.name!r} is not an object")
     form = question.form
+    left_empty = form.is_left_empty(content)
     faults = form.faults(content)
-    if faults:
+    if faults and (content or not left_empty):
         raise BadAnswer(f"the answer to {question.name!r} does not match the form: {'; '.join(faults)}")
+    if left_empty:
+        raise Refused(EMPTY)
     return AcceptedElicitation(data=form.value(content))
 
 

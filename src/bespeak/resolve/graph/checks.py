@@ -6,7 +6,7 @@ from typing import Any, get_args, get_origin
 
 from pydantic import TypeAdapter
 
-from bespeak.resolve.asking.form_schemas import FormError, form_of, secret_names
+from bespeak.resolve.asking.form_schemas import FormError, form_of, secret_names, yes_defaults
 from bespeak.resolve.asking.once_values import lost_parts
 from bespeak.resolve.graph.faults import Faults, warn_at
 from bespeak.resolve.graph.model import Draft
@@ -211,11 +211,20 @@ def check_form(draft: Draft, faults: Faults, *, warn: bool) -> None:
             for problem, fix in error.faults:
                 faults.add(draft.signature.place, draft.trail, f"the form is not allowed: {problem}", fix)
             continue
-        for name in secret_names(form) if warn else ():
+        if not warn:
+            continue
+        for name in secret_names(form):
             warn_at(
                 draft.signature,
                 f"form field {name!r} of resolver {draft.signature.name!r} is named like a secret; secrets must not "
                 "be asked for in a form (the protocol forbids it): use a URL question",
+            )
+        for name in yes_defaults(form):
+            warn_at(
+                draft.signature,
+                f"form field {name!r} of resolver {draft.signature.name!r} has a default that means yes; clients fill in "
+                "defaults by themselves, so nobody may have agreed: remove the default, or let the person choose between "
+                "what will happen, such as Literal['refund 40 EUR', 'no refund']",
             )
 
 

@@ -24,7 +24,11 @@ class Faults:
             self.add(signature.place, labels, f"{signature.name}: {defect.problem}", defect.fix)
 
 
+class RegistrationWarning(UserWarning):
+    """Something about a function that can be registered, but is probably a mistake."""
+
+
 def warn_at(signature: Signature, message: str) -> None:
     """Issue a warning with the file and line of a function."""
     file, _, line = signature.place.rpartition(":")
-    warnings.warn_explicit(message, UserWarning, file, int(line) if line.isdigit() else 0)
+    warnings.warn_explicit(message, RegistrationWarning, file, int(line) if line.isdigit() else 0)

@@ -375,7 +375,7 @@ async def ask_once(asker: Asker, key: str, marker: Question) -> Outcome:
 
     After an invalid answer the question is asked again, up to its number of attempts.
     """
-    question = render(key, marker)
+    question = render(key, marker, lenient=True)
     check_askable(asker, question.request())
     note: str | None = None
     for _ in range(question.attempts):
