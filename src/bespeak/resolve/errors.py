@@ -48,6 +48,10 @@ class BadAnswer(ToolError, ValueError):
     """
 
 
+class NoValidAnswer(BadAnswer):
+    """A question has no tries left, and none of its answers was valid. Final: it settles the call."""
+
+
 class NotAnswered(ToolError):
     """A question was sent to the client during the call and will not be answered. The message says why."""
 

@@ -72,6 +72,14 @@ class StillRunning(LedgerError):
         super().__init__("this call is still running; send the same request again later to get its result")
 
 
+class NoTriesLeft(LedgerError):
+    def __init__(self, question: str, most: int) -> None:
+        times = "once" if most == 1 else f"{most} times"
+        super().__init__(
+            f"{question!r} was answered {times} without a valid answer, so this call is over; start a new call"
+        )
+
+
 class LedgerFull(LedgerError):
     def __init__(self) -> None:
         super().__init__("the server cannot take more calls that ask questions now; try again later")
@@ -243,6 +251,29 @@ class Ledger:
         except Forgotten:
             raise _forgotten(call) from None
         return self._lease(call, owner) if there is None else there
+
+    async def take_try(
+        self, call: str, question: str, answer: bytes, most: int, ticket: Ticket, holder: str | None
+    ) -> int:
+        """Take one of so many tries at a question of a call, and return its number. The same answer gets the same try again.
+
+        Raises `NoTriesLeft`, or another `LedgerError`.
+        """
+        tries = [f"{call}/try {number}/{question}" for number in range(1, most + 1)]
+        entry = self._entry(Spending(answer, answer, ticket, holder), "")._replace(kept_until=ticket.deadline)
+        try:
+            number = await self._store.take_try(tries, entry)
+        except StoreUnavailable as error:
+            raise _unavailable(error) from None
+        except StoreFull:
+            raise LedgerFull from None
+        except ShareTaken:
+            raise ShareUsedUp from None
+        except Forgotten:
+            raise _forgotten(call) from None
+        if number is None:
+            raise NoTriesLeft(question, most)
+        return number
 
     async def outcome(
         self, call: str, spending: "Spending", there: Claim, *, idempotent: bool = False

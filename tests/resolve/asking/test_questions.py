@@ -135,9 +135,10 @@ def test_a_message_that_is_not_text_cannot_be_asked() -> None:
         render("k", Elicit(cast("Any", bool), cast("Any", "Sure?")))
 
 
-def test_attempts_below_one_cannot_be_asked() -> None:
-    with pytest.raises(FormError, match="attempts must be at least 1"):
-        render("k", Elicit("Sure?", Confirm, attempts=0))
+@pytest.mark.parametrize("attempts", [0, 101])
+def test_attempts_below_1_or_above_100_cannot_be_asked(attempts: int) -> None:
+    with pytest.raises(FormError, match="attempts must be between 1 and 100"):
+        render("k", Elicit("Sure?", Confirm, attempts=attempts))
 
 
 def test_a_form_that_cannot_be_shown_cannot_be_asked() -> None:

@@ -130,8 +130,8 @@ class Redis(Shared):
 
 
 async def incarnation_of(store: Store) -> str | None:
-    """Return the incarnation of a store, which is made if it has none yet. So late, no claim takes room."""
-    return await store.check_room(None, 1e12)
+    """Return the incarnation of a shared store, which is made if it has none yet. So late, no claim takes room."""
+    return await store.check_room(None, 1e12) if store.shared else None
 
 
 def entry(owner: str = "me", **options: Any) -> Entry:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bespeak.state.stores.memory import MemoryStore
-from bespeak.state.stores.store import Claim, ClaimLimits, Forgotten, ShareTaken, Store, StoreFull
+from bespeak.state.stores.store import Claim, ClaimLimits, Entry, Forgotten, ShareTaken, Store, StoreFull
 from tests.state.stores.claiming import (
     LEASE,
     Kind,
@@ -22,6 +22,7 @@ from tests.state.stores.claiming import (
     done,
     entry,
     found,
+    incarnation_of,
     is_running,
     purge,
     read,
@@ -490,3 +491,66 @@ async def test_a_withdrawn_claim_can_be_made_again_and_gives_its_share_back(kind
     there = await read(store, "call")
     assert there is not None
     assert there.result == b"result"
+
+
+# Tries
+
+
+def a_try(answers: str, **options: Any) -> Entry:
+    return entry("", kept_until=1000.0, **options)._replace(answers=f"{answers:8}".encode())
+
+
+async def take(store: Store, answers: str, most: int = 2, **options: Any) -> int | None:
+    incarnation = await incarnation_of(store)
+    tries = [f"call/{number}" for number in range(most)]
+    return await store.take_try(tries, a_try(answers, incarnation=incarnation, **options))
+
+
+async def test_each_answer_gets_a_try_of_its_own_and_no_other_time(store: Store) -> None:
+    for _ in range(2):
+        assert [await take(store, answers) for answers in ("one", "two", "three")] == [1, 2, None]
+    assert await take(store, "three", most=3) == 3
+
+
+async def test_a_try_is_a_claim_that_is_done_and_has_no_result(kind: Kind) -> None:
+    store = await kind.open(max_claims=1)
+    assert await take(store, "one") == 1
+    there = await found(store, "call/0")
+    assert (there.answers, there.done, there.result) == (b"one     ", True, None)
+    with pytest.raises(StoreFull):
+        await take(store, "two")
+    assert await take(store, "one") == 1
+    with pytest.raises(StoreFull):
+        await store.claim("another", entry(), LEASE)
+
+
+async def test_a_try_counts_for_its_holder_and_is_given_back_after_its_time(kind: Kind) -> None:
+    store = await kind.open(max_claims=10, pressure=0.0, share=0.1)
+    await claim(store, "another")
+    assert await take(store, "one", holder="me") == 1
+    with pytest.raises(ShareTaken):
+        await take(store, "two", holder="me")
+    assert await take(store, "two", holder="you") == 2
+    later = a_try(
+        "x", issued=2000.0, claimed=2000.0, deadline=9000.0, holder="me", incarnation=await incarnation_of(store)
+    )
+    assert await store.take_try(["later"], later) == 1
+
+
+async def test_no_try_is_taken_for_a_state_that_could_belong_to_a_dropped_claim(store: Store) -> None:
+    await done(store, "call", kept_until=1000.0)
+    await purge(store, 1000.0)
+    with pytest.raises(Forgotten):
+        await take(store, "one")
+
+
+async def test_of_many_answers_at_once_from_two_loops_as_many_as_there_are_tries_get_one(store: Store) -> None:
+    incarnation = await incarnation_of(store)
+    tries = [f"call/{number}" for number in range(3)]
+
+    async def several(first: int) -> list[int | None]:
+        entries = [a_try(str(number), incarnation=incarnation) for number in range(first, first + 20)]
+        return await asyncio.gather(*(store.take_try(tries, one) for one in entries))
+
+    there, here = await asyncio.gather(asyncio.to_thread(lambda: asyncio.run(several(0))), several(100))
+    assert sorted(one for one in [*there, *here] if one is not None) == [1, 2, 3]

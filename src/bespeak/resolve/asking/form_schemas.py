@@ -33,6 +33,7 @@ from bespeak.resolve.asking.form_properties import (
     plain,
     secret,
 )
+from bespeak.resolve.asking.form_refusals import may_refuse
 from bespeak.resolve.asking.validation_messages import refusals
 from bespeak.resolve.reading.misplaced_markers import fields_of, strays
 from bespeak.resolve.reading.type_hints import NO_SCHEMA, is_class, owners, peel, spell
@@ -69,6 +70,8 @@ class Form:
     """Properties that the model requires but the form does not: if left out, they are null."""
     prefilled: bool = False
     """Whether some field has a default other than `None`, so that an empty answer would choose it."""
+    takes_tries: bool = False
+    """Whether the author's model may refuse what fits the schema. Then an answer could be a guess, and their number is limited."""
 
     def is_left_empty(self, content: Mapping[str, Any]) -> bool:
         """Return whether a form with defaults came back without any of its fields."""
@@ -252,6 +255,7 @@ def _render(wanted: Any, *, lenient: bool) -> Form:
         absent=frozenset(demanded) & nullable,
         unshown=frozenset(_names_of(adapter.core_schema)) - properties.keys(),
         prefilled=bool(defaulted),
+        takes_tries=may_refuse(adapter.core_schema),
     )
 
 

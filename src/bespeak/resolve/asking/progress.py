@@ -29,6 +29,8 @@ class Shown(NamedTuple):
     attempts: int = 1
     """How many times it has been shown because the author's validators refused the answer, including the first time."""
     renderings: tuple[str, ...] = ()
+    takes_tries: bool = False
+    """Whether an answer to it takes a try in the ledger."""
 
 
 class Kept(NamedTuple):
@@ -86,10 +88,10 @@ def _settled(pin: Any, action: Any, content: Any) -> Settled:
     return Settled(pin, action, content)
 
 
-def _shown(pin: Any, rests: Any, drift: Any, attempts: Any, renderings: Any) -> Shown:
-    if not (type(pin) is type(rests) is str and type(drift) is type(attempts) is int):
+def _shown(pin: Any, rests: Any, drift: Any, attempts: Any, renderings: Any, takes_tries: Any) -> Shown:
+    if not (type(pin) is type(rests) is str and type(drift) is type(attempts) is int and type(takes_tries) is bool):
         raise ValueError
-    return Shown(pin, rests, drift, attempts, _texts(renderings))
+    return Shown(pin, rests, drift, attempts, _texts(renderings), takes_tries)
 
 
 _TEXT: frozenset[type] = frozenset({str})

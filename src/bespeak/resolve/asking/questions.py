@@ -13,11 +13,14 @@ from bespeak.protocol.question_urls import WEB, scheme_of, url_problem
 from bespeak.resolve.asking.digests import canonical, digest, digest_of
 from bespeak.resolve.asking.form_schemas import EMPTY, Form, FormError, Refused, form_of
 from bespeak.resolve.asking.progress import Settled
-from bespeak.resolve.errors import BadAnswer
+from bespeak.resolve.errors import BadAnswer, NoValidAnswer
 from bespeak.resolve.markers import MISSING, Elicit, ElicitUrl, ListRoots, Question, Sample
 from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, DeclinedElicitation
 
 Outcome = AcceptedElicitation[Any] | DeclinedElicitation | CancelledElicitation
+
+MAX_ATTEMPTS = 100
+"""How often a form may be shown at most."""
 
 DECLINED = DeclinedElicitation()
 CANCELLED = CancelledElicitation()
@@ -87,8 +90,10 @@ def _render_form(name: str, marker: Elicit[Any], *, lenient: bool) -> Rendered:
         raise FormError("the message is not a string", "write Elicit(message, schema)")
     if marker.schema is MISSING:
         raise FormError("it has no schema", f"say what is asked for, as in Elicit({marker.message[:40]!r}, bool)")
-    if marker.attempts < 1:
-        raise FormError("attempts must be at least 1", "leave it out, or say how often the form may be shown")
+    if not 1 <= marker.attempts <= MAX_ATTEMPTS:
+        raise FormError(
+            f"attempts must be between 1 and {MAX_ATTEMPTS}", "leave it out, or say how often the form may be shown"
+        )
     message.encode()  # raises for what JSON cannot carry: text from a file name, say, may not be text
     form = form_of(marker.schema, marker.choices, lenient=lenient)
     params = {"mode": "form", "message": message, "requestedSchema": form.schema}
@@ -166,17 +171,32 @@ def outcome_of(question: Rendered, entry: Settled) -> Outcome:
         return CANCELLED
     if question.form is None:
         return AcceptedElicitation(data=_result(question, entry.content))
+    return AcceptedElicitation(data=question.form.value(_content(question, question.form, entry)))
+
+
+def is_guess(question: Rendered, answer: Mapping[str, Any]) -> bool:
+    """Return whether an answer fits the flat schema, and the author's model has yet to accept or refuse it."""
+    if question.form is None or not question.form.takes_tries or answer.get("action") != "accept":
+        return False
+    try:
+        _content(question, question.form, Settled("", "accept", answer.get("content")))
+    except (BadAnswer, Refused):
+        return False
+    return True
+
+
+def _content(question: Rendered, form: Form, entry: Settled) -> dict[str, Any]:
+    """Return the content of an accepted form, if it fits the flat schema."""
     content: dict[str, Any] = entry.content
     if type(entry.content) is not dict:
         raise BadAnswer(f"the content of the answer to {question.name!r} is not an object")
-    form = question.form
     left_empty = form.is_left_empty(content)
     faults = form.faults(content)
     if faults and (content or not left_empty):
         raise BadAnswer(f"the answer to {question.name!r} does not match the form: {'; '.join(faults)}")
     if left_empty:
         raise Refused(EMPTY)
-    return AcceptedElicitation(data=form.value(content))
+    return content
 
 
 def _result(question: Rendered, answer: Any) -> BaseModel:
@@ -192,7 +212,7 @@ def _result(question: Rendered, answer: Any) -> BaseModel:
         ) from None
 
 
-def too_often(question: Rendered, note: str | None) -> BadAnswer:
+def too_often(question: Rendered, note: str | None) -> NoValidAnswer:
     """Return the error for a question that was never answered with a valid value."""
     tries = "1 attempt" if question.attempts == 1 else f"{question.attempts} attempts"
-    return BadAnswer(f"no valid answer to {question.name!r} after {tries}: {note}")
+    return NoValidAnswer(f"no valid answer to {question.name!r} after {tries}: {note}")

@@ -17,7 +17,7 @@ import asyncio
 import functools
 import inspect
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from contextvars import copy_context
 from typing import Any, cast
@@ -33,7 +33,7 @@ from bespeak.resolve.asking.form_schemas import FormError, Refused
 from bespeak.resolve.asking.once_values import LOST, restored_once, sealed_once
 from bespeak.resolve.asking.pins import Pins
 from bespeak.resolve.asking.progress import Kept, Progress, Settled, Shown
-from bespeak.resolve.asking.questions import Outcome, Rendered, outcome_of, render, settle, too_often
+from bespeak.resolve.asking.questions import Outcome, Rendered, is_guess, outcome_of, render, settle, too_often
 from bespeak.resolve.errors import (
     UNASKED_CANCELLATION,
     BadAnswer,
@@ -65,6 +65,8 @@ MOST_OPENED = 10
 CANCELLED_ITSELF = "cancelled its own task"
 _PASSED_ON = (ClientVisibleError, ResolverFailed, MissingCapability, KeyboardInterrupt)
 """What a resolver raises that is not only its own failure."""
+TakeTry = Callable[[str, Any, int], Awaitable[int]]
+"""Takes one of so many tries at a question, given by its name, for an answer. Returns its number, and raises if none is left."""
 SETTLED: Any = object()
 """Nothing is left to do for a resolver in this round: it has an outcome, or its question is open."""
 
@@ -88,6 +90,7 @@ class Round:
         call: str = "",
         push: Push | None = None,
         watcher: RoundWatcher | None = None,
+        take_try: TakeTry | None = None,
     ) -> None:
         self.graph = graph
         self.progress = progress
@@ -100,6 +103,9 @@ class Round:
         self._open: dict[int, tuple[Rendered, str | None]] = {}
         self._guarded = False
         self._watcher = watcher
+        self._take_try = take_try
+        self._in_place = not any(shown.takes_tries for shown in progress.shown.values())
+        """Whether no answer has to wait for the ledger."""
         if push is not None:
             asking = [index for index in graph.questions if graph.nodes[index].may_ask]
             self._turns = Turns(push, asking, alone=graph.questions in graph.chains)
@@ -146,7 +152,8 @@ class Round:
 
     def _run(self, indices: tuple[int, ...]) -> Coroutine[Any, Any, None]:
         """Run the resolvers of a phase. Raises `Aborted` or `MissingCapability` if the call cannot go on after it."""
-        if indices in self.graph.at_once and (self._turns is None or indices is not self.graph.questions):
+        pushes = self._turns is not None and indices is self.graph.questions
+        if indices in self.graph.at_once and self._in_place and not pushes:
             return self._run_at_once(indices)
         return self._run_phase(indices)
 
@@ -215,7 +222,8 @@ class Round:
             result = self._checked(node, await self._call(node))
             if isinstance(result, Question):
                 if self._turns is None:
-                    result = await self._opened(node, result) if self._asked(node, result) else SETTLED
+                    more = self._asked(node, result)
+                    result = SETTLED if more is None else await more
                 else:
                     result = await self._pushed(node, result, self._turns)
                 if result is SETTLED:
@@ -386,34 +394,50 @@ class Round:
                 break
         return result
 
-    def _asked(self, node: Node, marker: Question) -> bool:
+    def _asked(self, node: Node, marker: Question) -> Coroutine[Any, Any, Any] | None:
         """Settle with the outcome that is recorded or was just sent, or leave the question open.
 
-        Return whether a page was opened instead: what follows from that only the resolver knows.
+        Return what remains to be awaited, if anything: its result is the resolver's value, or `SETTLED`.
         """
         question = self._rendered(node, marker)
         pin, rests = self._pins.pin(node, question)
         if self.progress.settled and self._recorded(node, question, pin):
-            return False
+            return None
         shown = self.progress.shown.get(node.key_name)
-        note, attempts = None, 1
-        if shown is not None and shown.pin == pin:
-            attempts = shown.attempts
-            answer = self._answers.get(self._pins.keys[node.index], self._answers.get(node.key_name))
-            if answer is not None:
-                try:
-                    entry, outcome = settle(question, answer, pin)
-                except Refused as slip:
-                    note, attempts = str(slip), attempts + 1
-                    if attempts > question.attempts:
-                        raise too_often(question, note) from None
-                else:
-                    if question.is_url and entry.action == "accept":
-                        return True
-                    self._answered_now(node, entry, outcome)
-                    return False
-        self._leave_open(node, question, pin, rests, shown, note, attempts)
-        return False
+        if shown is None or shown.pin != pin:
+            self._leave_open(node, question, pin, rests, shown, None, 1)
+            return None
+        answer = self._answers.get(self._pins.keys[node.index], self._answers.get(node.key_name))
+        if answer is None:
+            self._leave_open(node, question, pin, rests, shown, None, shown.attempts)
+            return None
+        if question.is_url and answer.get("action") == "accept":
+            return self._opened(node, marker)
+        if shown.takes_tries and self._take_try is not None and is_guess(question, answer):
+            return self._guessed(node, question, answer, shown, self._take_try)
+        self._judged(node, question, answer, shown)
+        return None
+
+    async def _guessed(
+        self, node: Node, question: Rendered, answer: Mapping[str, Any], shown: Shown, take_try: TakeTry
+    ) -> Any:
+        """Take a try for an answer, and settle with it or ask again. Tries are counted for all copies of the call's states."""
+        number = await take_try(node.key_name, answer["content"], question.attempts)
+        self._judged(node, question, answer, shown, is_last=number >= question.attempts)
+        return SETTLED
+
+    def _judged(
+        self, node: Node, question: Rendered, answer: Mapping[str, Any], shown: Shown, *, is_last: bool = False
+    ) -> None:
+        """Settle with an answer, or ask again if it is a slip."""
+        try:
+            entry, outcome = settle(question, answer, shown.pin)
+        except Refused as slip:
+            if is_last or shown.attempts >= question.attempts:
+                raise too_often(question, str(slip)) from None
+            self._leave_open(node, question, shown.pin, shown.rests, shown, str(slip), shown.attempts + 1)
+        else:
+            self._answered_now(node, entry, outcome)
 
     async def _opened(self, node: Node, marker: Question) -> Any:
         """Return the value that a resolver has after its page was opened, or `SETTLED` if it asks again."""

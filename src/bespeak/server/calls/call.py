@@ -17,7 +17,7 @@ from bespeak.protocol.input_responses import typed_answer
 from bespeak.protocol.question_keys import bare_name
 from bespeak.resolve.asking.digests import digest, json_bytes
 from bespeak.resolve.asking.progress import Progress
-from bespeak.resolve.errors import UNASKED_CANCELLATION, Aborted
+from bespeak.resolve.errors import UNASKED_CANCELLATION, Aborted, NoValidAnswer
 from bespeak.resolve.running.rounds import Round
 from bespeak.server.calls.body import failed, result_of, result_with_resolvers, run_body
 from bespeak.server.calls.by_hand import asks_by_hand, questions_of, read_state, state_of
@@ -27,7 +27,7 @@ from bespeak.server.calls.spending import Approval, ApprovalSpender, raising
 from bespeak.server.context import Context, facts_of
 from bespeak.server.context_errors import NoClient
 from bespeak.server.decisions import CallDecisions, Decisions, Era
-from bespeak.state.ledger import Ledger, Ticket, short_digest
+from bespeak.state.ledger import Ledger, LedgerError, Ticket, short_digest
 from bespeak.state.seal import (
     Binding,
     InvalidRequestState,
@@ -250,7 +250,21 @@ class Call(Outliving):
             declared=EVERYTHING if self._declared is None else self._declared,
             call=f"{self.consumer.method} {self.name} {self._arguments}",
             watcher=self._record,
+            take_try=self._take_try if self._state is not None else None,
         )
+
+    async def _take_try(self, question: str, answer: Any, most: int) -> int:
+        """Take a try at a question. It counts for this call, whichever of its states was sent."""
+        assert self._state is not None, "only a resumed call brings answers"
+        assert self._ticket is not None, "a state comes with a ticket"
+        try:
+            return await self.calls.ledger.take_try(
+                self._state.call_id, question, short_digest(json_bytes(answer)), most, self._ticket, self._holder()
+            )
+        except LedgerError as error:
+            if self._record is not None:
+                self._record.refused(error)
+            raise
 
     async def _closed_after(self, round_: Round, arguments: dict[str, Any]) -> dict[str, Any]:
         """Run a round, and then its cleanups. It must not be cancelled from outside after its end."""
@@ -281,8 +295,8 @@ class Call(Outliving):
             return reply
         try:
             questions = await round_.ask()
-        except Aborted as abort:
-            return await spender.spend(approval, round_.settled(), raising(abort))
+        except (Aborted, NoValidAnswer) as end:
+            return await spender.spend(approval, round_.settled(), raising(end))
         if questions:
             return await self._ask(questions, round_.progress)
         return await spender.spend(approval, round_.settled(), lambda: self._conclude(round_, arguments))

@@ -6,7 +6,7 @@ import math
 import secrets
 import time
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -124,15 +124,35 @@ class MemoryStore(OfOneProcess):
             there = self._read(key)
             if there is not None:
                 return there
-            self._check_known(entry.issued, entry.deadline, entry.incarnation)
-            taken = self._taken(entry.claimed)
-            if taken >= self._max_claims:
-                raise StoreFull
-            share = self._check_share(entry.holder, taken)
+            share = self._admit(key, entry)
             self._live[key] = _Live(entry, share, self._steady() + lease)
-            self._held[share] += 1
-            self._schedule(key, entry, entry.kept_until)
             return None
+
+    async def take_try(self, tries: Sequence[str], entry: Entry) -> int | None:
+        with self._lock:
+            if self._seconds and self._seconds[0] <= entry.claimed:
+                self._purge(entry.claimed)
+            for number, name in enumerate(tries, 1):
+                key = key_of(name)
+                there = self._spent.get(key)
+                if there is None:
+                    share = self._admit(key, entry)
+                    self._spent.add(key, Spent(entry.answers, entry.request, share))
+                    return number
+                if there.answers == entry.answers:
+                    return number
+            return None
+
+    def _admit(self, key: bytes, entry: Entry) -> int:
+        """Make room for a new claim, and return the share it counts for. Raises `StoreFull`, `ShareTaken` or `Forgotten`."""
+        self._check_known(entry.issued, entry.deadline, entry.incarnation)
+        taken = self._taken(entry.claimed)
+        if taken >= self._max_claims:
+            raise StoreFull
+        share = self._check_share(entry.holder, taken)
+        self._held[share] += 1
+        self._schedule(key, entry, entry.kept_until)
+        return share
 
     async def take_over(self, call: str, lapsed_owner: str, entry: Entry, lease: float) -> bool:
         with self._lock:

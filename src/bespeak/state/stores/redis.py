@@ -1,6 +1,7 @@
 """The ledger in Redis: for workers on several machines."""
 
 import asyncio
+from collections.abc import Sequence
 from hashlib import blake2b
 from logging import getLogger
 from typing import Any
@@ -48,27 +49,31 @@ class RedisStore:
         return str(self._redis)
 
     async def claim(self, call: str, entry: Entry, lease: float) -> Claim | None:
+        return _claim(await self._add(scripts.CLAIM, *self._admission(entry), _key(call), round(lease * 1000)))
+
+    async def take_try(self, tries: Sequence[str], entry: Entry) -> int | None:
+        reply = await self._add(scripts.TAKE_TRY, *self._admission(entry), *map(_key, tries))
+        _claim(reply)
+        return int(reply[1]) or None
+
+    def _admission(self, entry: Entry) -> tuple[Any, ...]:
+        """What a script needs to know to make a new claim, or to refuse it."""
         limits = self._limits
-        return _claim(
-            await self._add(
-                scripts.CLAIM,
-                _key(call),
-                entry.answers,
-                entry.request,
-                entry.owner,
-                entry.issued,
-                entry.claimed,
-                entry.kept_until,
-                entry.deadline,
-                _holder(entry.holder),
-                round(lease * 1000),
-                limits.max_claims,
-                limits.most_without_shares,
-                limits.most_of_one,
-                PURGED_AT_ONCE,
-                CLOCK_DIFFERENCE,
-                entry.incarnation or "",
-            )
+        return (
+            entry.answers,
+            entry.request,
+            entry.owner,
+            entry.issued,
+            entry.claimed,
+            entry.kept_until,
+            entry.deadline,
+            _holder(entry.holder),
+            limits.max_claims,
+            limits.most_without_shares,
+            limits.most_of_one,
+            PURGED_AT_ONCE,
+            CLOCK_DIFFERENCE,
+            entry.incarnation or "",
         )
 
     async def take_over(self, call: str, lapsed_owner: str, entry: Entry, lease: float) -> bool:

@@ -88,28 +88,59 @@ end
 """
 )
 
-CLAIM = (
+_NEW_CLAIMS = (
     _CLAIMS
     + """
-local call, answers, request, owner, issued, claimed, kept, deadline, holder, lease, most, pressure, share, purged, difference,
-  incarnation = unpack(ARGV)
+local answers, request, owner, issued, claimed, kept, deadline, holder, most, pressure, share, purged, difference,
+  incarnation = unpack(ARGV, 1, 14)
+local function why_not()
+  if forgotten(issued, deadline, difference, incarnation) then return 'forgotten' end
+  local count = taken(claimed)
+  if count >= tonumber(most) then return 'full' end
+  if share_taken(holder, count, pressure, share) then return 'share' end
+end
+local function add(call, ...)
+  redis.call('HSET', claim_key(call), 'answers', answers, 'request', request, 'owner', owner, 'claimed', claimed, 'kept', kept,
+    'deadline', deadline, 'holder', holder, ...)
+  keep_claim(call, claimed, kept)
+  redis.call('ZADD', P .. 'due', kept, call)
+  if holder ~= '' then redis.call('HINCRBY', P .. 'held', holder, 1) end
+  keep_totals()
+end
 purge(claimed, purged)
+"""
+)
+
+CLAIM = (
+    _NEW_CLAIMS
+    + """
+local call, lease = ARGV[15], ARGV[16]
 local found = there(call)
 if found then
   if found[4] == owner then return {'ours'} end
   return found
 end
-if forgotten(issued, deadline, difference, incarnation) then return {'forgotten'} end
-local count = taken(claimed)
-if count >= tonumber(most) then return {'full'} end
-if share_taken(holder, count, pressure, share) then return {'share'} end
-redis.call('HSET', claim_key(call), 'answers', answers, 'request', request, 'owner', owner, 'claimed', claimed, 'kept', kept,
-  'deadline', deadline, 'holder', holder, 'lease', now_ms() + tonumber(lease))
-keep_claim(call, claimed, kept)
-redis.call('ZADD', P .. 'due', kept, call)
-if holder ~= '' then redis.call('HINCRBY', P .. 'held', holder, 1) end
-keep_totals()
+local reason = why_not()
+if reason then return {reason} end
+add(call, 'lease', now_ms() + tonumber(lease))
 return {'ours'}
+"""
+)
+
+TAKE_TRY = (
+    _NEW_CLAIMS
+    + """
+for index = 15, #ARGV do
+  local before = redis.call('HGET', claim_key(ARGV[index]), 'answers')
+  if before == answers then return {'taken', index - 14} end
+  if not before then
+    local reason = why_not()
+    if reason then return {reason} end
+    add(ARGV[index], 'lease', 0, 'done', '1')
+    return {'taken', index - 14}
+  end
+end
+return {'taken', 0}
 """
 )
 

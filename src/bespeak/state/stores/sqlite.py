@@ -4,13 +4,14 @@ import asyncio
 import math
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
+from typing import TypeVar
 
 from bespeak.state.forks import OfOneProcess
-from bespeak.state.stores.sqlite_database import Database, boot_id
+from bespeak.state.stores.sqlite_database import Database, Work, boot_id
 from bespeak.state.stores.sqlite_sessions import SQLiteSessions
 from bespeak.state.stores.store import (
     PURGED_AT_ONCE,
@@ -25,6 +26,8 @@ from bespeak.state.stores.store import (
     key_of,
     new_incarnation,
 )
+
+T = TypeVar("T")
 
 POLL_SECONDS = (0.02, 0.25)
 """The first and the longest pause between two looks at a claim that is waited for."""
@@ -95,53 +98,79 @@ class SQLiteStore(OfOneProcess):
     # Claims
 
     async def claim(self, call: str, entry: Entry, lease: float) -> Claim | None:
-        key, holder = key_of(call), _holder(entry.holder)
+        key = key_of(call)
 
         def work(db: sqlite3.Connection) -> Claim | None:
             there = self._read(db, key)
-            if there is not None:
-                return None if there.owner == entry.owner else there  # ours already, if the answer was lost
-            self._known(db, entry.incarnation).check(entry.issued, entry.deadline)
-            taken = self._taken(db, entry.claimed)
-            if taken >= self._limits.max_claims:
-                raise StoreFull
-            self._check_share(db, holder, taken)
-            db.execute(
-                "INSERT INTO claims (server, call, answers, request, owner, claimed, kept_until, deadline, holder, boot, "
-                "lease_until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    self._server,
-                    key,
-                    entry.answers,
-                    entry.request,
-                    entry.owner,
-                    entry.claimed,
-                    entry.kept_until,
-                    entry.deadline,
-                    holder,
-                    self._boot,
-                    self._steady() + lease,
-                ),
-            )
-            db.execute("UPDATE totals SET claims = claims + 1 WHERE server = ?", (self._server,))
-            if holder is not None:
-                db.execute(
-                    "INSERT INTO holders VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET held = held + 1",
-                    (self._server, holder),
-                )
+            if there is None:
+                self._add(db, key, entry, lease_until=self._steady() + lease)
+            elif there.owner != entry.owner:
+                return there
+            return None  # ours now, or already if the answer was lost
+
+        return await self._write_after_purge(work, entry.claimed)
+
+    async def take_try(self, tries: Sequence[str], entry: Entry) -> int | None:
+        keys = [key_of(one) for one in tries]
+
+        def work(db: sqlite3.Connection) -> int | None:
+            for number, key in enumerate(keys, 1):
+                there = self._read(db, key)
+                if there is None:
+                    self._add(db, key, entry, done=True)
+                elif there.answers != entry.answers:
+                    continue
+                return number
             return None
 
-        def work_after_purge(db: sqlite3.Connection) -> Claim | StoreFull | ShareTaken | Forgotten | None:
-            self._purge(db, entry.claimed)
+        return await self._write_after_purge(work, entry.claimed)
+
+    async def _write_after_purge(self, work: Work[T], now: float) -> T:
+        def after_purge(db: sqlite3.Connection) -> T | StoreFull | ShareTaken | Forgotten:
+            self._purge(db, now)
             try:
                 return work(db)
             except (StoreFull, ShareTaken, Forgotten) as refused:
                 return refused  # raised here, it would undo the purge
 
-        found = await self._claims.write(work_after_purge)
-        if isinstance(found, Exception):
+        found = await self._claims.write(after_purge)
+        if isinstance(found, (StoreFull, ShareTaken, Forgotten)):
             raise found
         return found
+
+    def _add(
+        self, db: sqlite3.Connection, key: bytes, entry: Entry, *, lease_until: float = 0.0, done: bool = False
+    ) -> None:
+        """Add a claim. Raises `StoreFull`, `ShareTaken` or `Forgotten`."""
+        holder = _holder(entry.holder)
+        self._known(db, entry.incarnation).check(entry.issued, entry.deadline)
+        taken = self._taken(db, entry.claimed)
+        if taken >= self._limits.max_claims:
+            raise StoreFull
+        self._check_share(db, holder, taken)
+        db.execute(
+            "INSERT INTO claims (server, call, answers, request, owner, claimed, kept_until, deadline, holder, boot, "
+            "lease_until, done) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                self._server,
+                key,
+                entry.answers,
+                entry.request,
+                entry.owner,
+                entry.claimed,
+                entry.kept_until,
+                entry.deadline,
+                holder,
+                self._boot,
+                lease_until,
+                done,
+            ),
+        )
+        db.execute("UPDATE totals SET claims = claims + 1 WHERE server = ?", (self._server,))
+        if holder is not None:
+            db.execute(
+                "INSERT INTO holders VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET held = held + 1", (self._server, holder)
+            )
 
     async def take_over(self, call: str, lapsed_owner: str, entry: Entry, lease: float) -> bool:
         key = key_of(call)

@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -132,6 +133,14 @@ class Store(Protocol):
         """Add a claim. Returns `None` if the call is ours now, otherwise the claim that came first.
 
         Raises `StoreFull`, `ShareTaken` or `Forgotten`.
+        """
+        ...
+
+    async def take_try(self, tries: Sequence[str], entry: Entry) -> int | None:
+        """Take the first of some tries that is free, for the answers of an entry. Returns its number, from 1.
+
+        Answers that have a try already get its number again. `None` if all are taken for other answers. A try is a claim that is
+        done at once and has no result. Raises `StoreFull`, `ShareTaken` or `Forgotten`.
         """
         ...
 
