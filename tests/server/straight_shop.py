@@ -98,6 +98,14 @@ def shop() -> MCPServer[Any]:
         return {"text": "\ud800"}
 
     @mcp.tool()
+    async def unsendable_text(text: str) -> str:
+        return "\ud800"
+
+    @mcp.tool()
+    async def unsendable_sum(text: str, n: Annotated[int, Resolve(twice)]) -> str:
+        return "\ud800" * n
+
+    @mcp.tool()
     async def repeated(text: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Text"})]) -> str:
         return text
 

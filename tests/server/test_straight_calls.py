@@ -78,6 +78,7 @@ def without_state(sent: Sent) -> Any:
 
 STRAIGHT = [
     *("echo", "waits", "in_a_thread", "counted", "optional", "crashes", "refuses", "breaks_off", "unsendable"),
+    *("unsendable_text", "unsendable_sum"),
     *("approved", "approved_twice"),
 ]
 GENERAL = ["rounds", "identified", "repeated", "Bücher", "=?base64?eA==?="]

@@ -4,8 +4,9 @@ Nearly all calls are like that. Everything else takes the general way through `D
 before anything has been done. Both ways give the same bytes, which tests compare.
 """
 
+import functools
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from bespeak.protocol.headers import Headers, is_plain
@@ -145,7 +146,7 @@ class StraightCalls:
                 result = await run_straight(tool, sent, None, raise_exceptions=False)
             if result.get("isError") or clock() - began > SLOW_SECONDS:
                 log_result(self._incoming(params, id_, headers), result, began)
-            return WrittenResponse(write_result(id_, self._dispatch.stamped(result)))
+            return _written(tool, id_, result, self._dispatch.stamped)
         except Exception as error:  # noqa: BLE001 - the last edge, as in `Dispatch`
             return self._dispatch.failed(self._incoming(params, id_, headers), error, began)
 
@@ -167,7 +168,7 @@ class StraightCalls:
                 return None
             if result.get("isError") or clock() - began > SLOW_SECONDS:
                 log_result(self._incoming_older(request, version, headers), result, began)
-            return WrittenResponse(write_result(request.id, result_at(version, _METHOD, result)))
+            return _written(tool, request.id, result, functools.partial(result_at, version, _METHOD))
         except Exception as error:  # noqa: BLE001 - the last edge, as in `Dispatch`
             return self._dispatch.failed(self._incoming_older(request, version, headers), error, began)
 
@@ -201,6 +202,16 @@ class StraightCalls:
     def _incoming_older(request: LegacyRequest, version: str, headers: Headers) -> Incoming:
         meta = Meta(version, {}, None, None, None, {})
         return Incoming(Request(request.id, request.method, request.params, meta), _no_notifications, headers)
+
+
+def _written(
+    tool: Tool, id_: RequestId, result: dict[str, Any], finish: Callable[[dict[str, Any]], dict[str, Any]]
+) -> WrittenResponse:
+    """Return the response with a result. What JSON cannot carry is a failure of the tool, as in `Dispatch`."""
+    try:
+        return WrittenResponse(write_result(id_, finish(result)))
+    except ValueError as error:
+        return WrittenResponse(write_result(id_, finish(tool.failure(error))))
 
 
 def _no_notifications(_notification: bytes) -> None:

@@ -329,6 +329,13 @@ async def test_a_number_json_does_not_know_never_reaches_the_wire(number: float)
     assert constants == []
 
 
+@pytest.mark.every_revision
+async def test_half_a_character_which_json_cannot_carry_is_a_failure_of_its_tool(connect: Connect) -> None:
+    result = await result_of(connect, returning(str, "\ud800"))
+    assert result.is_error
+    assert text(result) == "Error executing tool tool"
+
+
 # Ready-made results
 
 

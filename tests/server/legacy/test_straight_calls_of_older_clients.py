@@ -97,7 +97,7 @@ async def both_ways(mcp: MCPServer[Any], message: Any, version: str = NOVEMBER, 
     return first, taken
 
 
-AT_ONCE = ["echo", "counted", "optional", "crashes", "refuses", "breaks_off", "unsendable", "Bücher"]
+AT_ONCE = ["echo", "counted", "optional", "crashes", "refuses", "breaks_off", "unsendable", "unsendable_text", "Bücher"]
 WAITING = ["waits", "in_a_thread", "approved", "rounds", "identified", "repeated"]
 
 
