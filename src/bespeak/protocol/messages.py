@@ -55,6 +55,8 @@ class LegacyRequest(NamedTuple):
     id: RequestId
     method: str
     params: dict[str, Any]
+    by_hand: Any = None
+    """What its tool asks by hand, if the tool has run already and turned out to ask."""
 
 
 class Notification(NamedTuple):

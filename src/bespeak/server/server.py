@@ -401,7 +401,7 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
 
     def straight_older(
         self, request: LegacyRequest, version: str, headers: Headers
-    ) -> Coroutine[Any, Any, WrittenResponse | None] | None:
+    ) -> Coroutine[Any, Any, WrittenResponse | LegacyRequest] | None:
         """Return a call of an older revision that never waits, ready to be run; `None` for any other request."""
         return self._straight.older(request, version, headers)
 

@@ -50,8 +50,6 @@ class StraightCalls:
         self._dispatch = dispatch
         self._serving = serving
         self._name_headers: dict[str, bytes] = {}
-        self._asking: set[str] = set()
-        """Tools that ask by hand although their annotations do not say so."""
 
     def begin(self, message: Any, headers: Headers) -> StraightCall | None:
         """Return a straight call, ready to be run; `None` for any other message."""
@@ -85,16 +83,15 @@ class StraightCalls:
 
     def older(
         self, request: LegacyRequest, version: str, headers: Headers
-    ) -> Coroutine[Any, Any, WrittenResponse | None] | None:
+    ) -> Coroutine[Any, Any, WrittenResponse | LegacyRequest] | None:
         """Return a call of a client of an older revision that never waits, ready to be run; `None` for any other request.
 
-        Nobody can cancel it, and nothing is sent before its response. It returns `None` if it has to be run the general way.
+        Nobody can cancel it, and nothing is sent before its response. It returns the request, for the general way to go on
+        with, if the tool asks by hand although its annotation does not say so.
         """
         name, sent = request.params.get("name"), request.params.get("arguments", _ABSENT)
         tool = self._tools.get(name) if request.method == _METHOD and type(name) is str else None
         if tool is None or type(sent) is not dict or not tool.ends_at_once or self._is_watched():
-            return None
-        if tool.name in self._asking:
             return None
         return self._older(tool, request, version, headers)
 
@@ -152,7 +149,7 @@ class StraightCalls:
 
     async def _older(
         self, tool: Tool, request: LegacyRequest, version: str, headers: Headers
-    ) -> WrittenResponse | None:
+    ) -> WrittenResponse | LegacyRequest:
         began = clock()
         sent: dict[str, Any] = request.params["arguments"]
         try:
@@ -163,9 +160,7 @@ class StraightCalls:
             )
             result = await run
             if asks_by_hand(result):
-                # Which its annotation does not say. A body that asks by hand is made to be run again.
-                self._asking.add(tool.name)
-                return None
+                return request._replace(by_hand=result)
             if result.get("isError") or clock() - began > SLOW_SECONDS:
                 log_result(self._incoming_older(request, version, headers), result, began)
             return _written(tool, request.id, result, functools.partial(result_at, version, _METHOD))

@@ -273,10 +273,10 @@ class SessionServer(Answering, Protocol):
 
     def straight_older(
         self, request: LegacyRequest, version: str, headers: Headers
-    ) -> Coroutine[Any, Any, WrittenResponse | None] | None:
+    ) -> Coroutine[Any, Any, WrittenResponse | LegacyRequest] | None:
         """Return a call of an older revision that never waits, ready to be run; `None` for any other request.
 
-        Its response is the one that its peer would give. It returns `None` if the peer has to answer.
+        Its response is the one that its peer would give. It returns the request to be answered by the peer if its tool asks.
         """
         ...
 

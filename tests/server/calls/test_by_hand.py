@@ -105,6 +105,23 @@ async def test_a_sync_body_may_ask_by_hand(in_memory: Connect) -> None:
         assert text(await client.call_tool("greet")) == "Hello"
 
 
+@pytest.mark.asking_revisions
+async def test_a_body_that_asks_against_its_annotation_runs_once_before_the_answer_and_once_after(
+    connect: Connect,
+) -> None:
+    mcp, asked = MCPServer[Any]("desk"), list[int]()
+
+    @mcp.tool()
+    async def greet() -> str:
+        asked.append(len(person.asked))
+        return "Hello" if person.asked else asks("x", who=form())  # pyright: ignore[reportReturnType]  # the mistake
+
+    person = Person({"who": CANCEL})
+    async with connect(mcp, elicitation_callback=person) as client:
+        assert text(await client.call_tool("greet")) == "Hello"
+    assert asked == [0, 1]
+
+
 async def test_every_kind_of_answer_arrives_as_its_wire_type(in_memory: Connect) -> None:
     mcp, got = MCPServer[Any]("desk"), dict[str, Any]()
 

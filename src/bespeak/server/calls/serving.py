@@ -152,8 +152,8 @@ class CallServing:
         # It may wait for a person. Nothing is kept meanwhile that it does not need.
         for name in incoming.request.params.keys() - {"name", "uri", "_meta"}:
             del incoming.request.params[name]
-        asked: InputRequiredResult | None = None
-        if consumer.plain and not self.hooks:
+        asked, asker.by_hand = asker.by_hand, None
+        if asked is None and consumer.plain and not self.hooks:
             result = await run_plain(consumer, arguments, raise_exceptions=incoming.raise_exceptions)
             if not asks_by_hand(result):
                 return result

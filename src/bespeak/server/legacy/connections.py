@@ -118,6 +118,7 @@ class LegacyConnection:
             room=self._waiting,
             address=headers.address if headers is not None else None,
         )
+        asker.by_hand = request.by_hand
         whole = Request(request.id, request.method, request.params, meta)
         self._under_way[request.id] = asker
 

@@ -10,7 +10,7 @@ import itertools
 import secrets
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from uuid import uuid4
 
 from pydantic import BaseModel, ValidationError
@@ -27,6 +27,9 @@ from bespeak.server.calls.concurrency import Slot
 from bespeak.server.features.progress_notifications import ProgressNotifications
 from bespeak.server.legacy.waiting_calls import SessionCalls
 from bespeak.transports.interfaces import Channel, OpenQuestions
+
+if TYPE_CHECKING:
+    from mcp_types import InputRequiredResult
 
 EXCERPT = 200
 MOST_GIVEN_UP = 100
@@ -210,6 +213,8 @@ class Asker:
         """How many questions it has asked so far."""
         self._weight = 0
         self.call: AskingCall | None = None
+        self.by_hand: InputRequiredResult | None = None
+        """What its tool asks by hand, if the tool has run already."""
         self.slot: Slot | None = None
         """The place of its call among those that run, if their number is bounded."""
         self._channel = channel

@@ -43,6 +43,7 @@ from bespeak.transports.interfaces import (
     Challenge,
     SessionServer,
     StraightCall,
+    WrittenResponse,
 )
 
 logger = logging.getLogger("bespeak.http")
@@ -236,9 +237,10 @@ class HttpApp:
         """Answer a message that does not name its own revision. Raises `MalformedMessage`."""
         if type(message) is LegacyRequest and self._authenticator is None:
             call = self._legacy.straight(message, headers)
-            answer = await call if call is not None else None
-            if answer is not None:
+            answer = await call if call is not None else message
+            if isinstance(answer, WrittenResponse):
                 return await respond(send, 200, answer.message, JSON)
+            message = answer
         id_ = message.id if isinstance(message, LegacyRequest) else None
         try:
             version = version_of(headers)

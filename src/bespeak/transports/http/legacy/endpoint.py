@@ -128,7 +128,9 @@ class LegacyHttp:
 
     # POST
 
-    def straight(self, request: LegacyRequest, headers: Headers) -> Coroutine[Any, Any, WrittenResponse | None] | None:
+    def straight(
+        self, request: LegacyRequest, headers: Headers
+    ) -> Coroutine[Any, Any, WrittenResponse | LegacyRequest] | None:
         """Return a call that never waits, in a session that is only here; `None` for any other request.
 
         Nothing has to be set up for it: it cannot be cancelled, and nothing is sent before its response.
