@@ -13,6 +13,7 @@ from bespeak import Client, Elicit, ElicitationResult, MCPError, MCPServer, NotA
 from bespeak.server import Context, Decision, MemoryStore
 from tests.answering import CANCEL, DECLINE, Person, text
 from tests.answering import accept as accepts
+from tests.conftest import Connect
 from tests.rules.raw_calls import accept, nobody, said, send
 from tests.waiting import eventually
 
@@ -158,9 +159,30 @@ async def test_who_decided_is_the_default_or_nobody_where_the_client_cannot_be_a
     assert [(one.event, one.key, one.decided_by) for one in desk.seen] == [("answered", "words", by)]
 
 
-async def test_an_override_is_named_as_the_one_who_decided(desk: Desk) -> None:
-    async with Client(desk.mcp, elicitation_callback=nobody) as client:
-        with desk.mcp.override(desk.words, value="fixed"):
+async def never_awaits() -> str:
+    return "fixed"
+
+
+async def awaits() -> str:
+    await asyncio.sleep(0)
+    return "fixed"
+
+
+def in_a_thread() -> str:
+    return "fixed"
+
+
+FAKES: list[dict[str, Any]] = [
+    {"value": "fixed"},
+    *({"replacement": one} for one in (never_awaits, awaits, in_a_thread)),
+]
+
+
+@pytest.mark.asking_revisions
+@pytest.mark.parametrize("fake", FAKES, ids=["a value", "never awaits", "awaits", "in a thread"])
+async def test_an_override_is_named_as_the_one_who_decided(desk: Desk, connect: Connect, fake: dict[str, Any]) -> None:
+    async with connect(desk.mcp, elicitation_callback=nobody) as client:
+        with desk.mcp.override(desk.words, **fake):
             assert not (await client.call_tool("say")).is_error
     assert [(one.event, one.key, one.decided_by) for one in desk.seen] == [("answered", "words", "override")]
 

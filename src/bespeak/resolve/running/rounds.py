@@ -153,7 +153,8 @@ class Round:
     def _run(self, indices: tuple[int, ...]) -> Coroutine[Any, Any, None]:
         """Run the resolvers of a phase. Raises `Aborted` or `MissingCapability` if the call cannot go on after it."""
         pushes = self._turns is not None and indices is self.graph.questions
-        if indices in self.graph.at_once and self._in_place and not pushes:
+        reports = self._watcher is not None and self.graph.overridden  # overrides are reported step by step
+        if indices in self.graph.at_once and self._in_place and not (pushes or reports):
             return self._run_at_once(indices)
         return self._run_phase(indices)
 
