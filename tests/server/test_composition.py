@@ -61,6 +61,14 @@ async def test_a_file_served_alone_or_included_gives_the_same_names_on_the_wire(
     assert await names(main) == await names(shop())
 
 
+async def test_what_is_included_keeps_its_order() -> None:
+    main, other = MCPServer[Any]("main"), shop()
+    for name in ("b", "a", "c"):
+        other.add_tool(price, name=name)
+    main.include(other)
+    assert [one.name for one in await main.list_tools()] == ["order", "b", "a", "c"]
+
+
 async def test_keys_of_questions_are_the_same_alone_and_included() -> None:
     main = MCPServer[Any]("main")
     main.include(shop())
@@ -112,6 +120,63 @@ def test_two_equal_names_are_an_error_and_nothing_is_included() -> None:
     ):
         main.include(shop())
     assert [one.name for one in main._catalogue.all()] == ["order", "greet"]  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_what_the_including_server_has_removed_may_be_removed_from_the_other_too() -> None:
+    main, other = MCPServer[Any]("main"), shop()
+    main.include(other, prefix="shop")
+    main.remove_tool("shop_order")
+    main.remove_resource("stock://shop/today")
+    assert len(await names(other)) == 4
+    other.remove_tool("order")
+    other.remove_resource("stock://today")
+    assert await names(other) == ["greet", "stock://books/{title}"]
+    assert await names(main) == ["shop_greet", "stock://shop/books/{title}"]
+    other.add_tool(confirm_nothing, name="order")
+    assert [one.name for one in await main.list_tools()] == ["shop_order"]
+
+
+async def test_what_the_including_server_has_registered_anew_is_not_removed_with_the_others() -> None:
+    main, middle, other = MCPServer[Any]("main"), MCPServer[Any]("middle"), shop()
+    middle.include(other)
+    main.include(middle, prefix="shop")
+    main.remove_tool("shop_order")
+    main.add_tool(confirm_nothing, name="shop_order")
+    other.remove_tool("order")
+    assert [await one.list_tools() for one in (middle, other)] == [[], []]
+    assert text(await main.call_tool("shop_order")) == "nothing"
+
+
+async def test_a_name_that_one_including_server_has_already_is_added_nowhere() -> None:
+    other, first, second, outer = (MCPServer[Any](name) for name in ("other", "first", "second", "outer"))
+    second.add_tool(confirm_nothing, name="late")
+    first.include(other)
+    second.include(other)
+    outer.include(first)
+    with pytest.raises(ValueError, match="tool 'late' is already registered"):
+        other.add_tool(price, name="late")
+    assert [await names(one) for one in (other, first, outer, second)] == [[], [], [], ["late"]]
+
+
+async def test_a_name_that_would_reach_a_server_on_two_ways_is_added_nowhere() -> None:
+    other, left, right, outer = (MCPServer[Any](name) for name in ("other", "left", "right", "outer"))
+    for one in (left, right):
+        one.include(other)
+        outer.include(one)
+    with pytest.raises(ValueError, match="tool 'price' is already registered"):
+        other.add_tool(price)
+    assert [await names(one) for one in (other, left, right, outer)] == [[], [], [], []]
+
+
+async def test_a_server_is_not_included_in_part_if_a_name_clashes_further_out() -> None:
+    outer, inner, other = MCPServer[Any]("outer"), MCPServer[Any]("inner"), shop()
+    outer.include(inner)
+    outer.prompt(name="greet")(confirm_nothing)
+    with pytest.raises(ValueError, match="prompt 'greet' is already registered"):
+        inner.include(other)
+    assert (await names(outer), await names(inner)) == (["greet"], [])
+    other.add_tool(price)
+    assert await names(inner) == []
 
 
 def test_servers_do_not_include_themselves_or_each_other() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bespeak.server.catalogue import Catalogue
-from bespeak.server.features.registered import Registry
+from bespeak.server.features.registered import Additions, Registry, add_all
 
 _PREFIX = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.\-]{0,30}[A-Za-z0-9])?")
 
@@ -35,8 +35,9 @@ class Prefix:
 
 
 def include(into: Catalogue, other: Catalogue, prefix: Prefix, home: object) -> None:
-    """Offer everything of one catalogue in another, now and as it changes. Raises `ValueError` if names are equal.
+    """Offer everything of one catalogue in another, now and as it changes.
 
+    Raises `ValueError` if names are equal, and includes nothing then.
     `home` is the server that the other catalogue belongs to.
     """
     pairs: list[tuple[Registry[Any], Registry[Any], Callable[[str], str]]] = [
@@ -53,7 +54,12 @@ def include(into: Catalogue, other: Catalogue, prefix: Prefix, home: object) -> 
     ]
     if taken:
         raise ValueError(f"both servers have {', '.join(taken)}; include one of them with a prefix, or rename one")
+    ready: Additions = {}
     for mine, theirs, rename in pairs:
-        mine.follow(theirs, rename, home)
+        for one in theirs.all():
+            mine.prepare(one.renamed(rename(one.name), home), ready)
+    add_all(ready)
+    for mine, theirs, rename in pairs:
+        theirs.followed_by(mine, rename, home)
     into.include(other, home)
     other.changes.forward(into.changes, prefix.uri)

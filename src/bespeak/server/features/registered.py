@@ -230,6 +230,10 @@ class Registered(Resolving):
         other.wire = {**self.wire, self.listed_by: name}
         return other
 
+    def comes_from(self, other: "Registered", home: Any) -> bool:
+        """Whether it is another one renamed, for a server that includes `home`."""
+        return (self.home, self.name_at_home) == (other.home or home, other.name_at_home or other.name)
+
     def copied(self) -> Self:
         """Return a copy for another server, so that an override on one does not reach the other."""
         return copy.copy(self)
@@ -293,14 +297,24 @@ class Registry(Generic[RegisteredT]):
         """Registries of servers that include this one, each with the names it gives, and the server of this one."""
 
     def add(self, one: RegisteredT) -> None:
-        """Add one. Raises `ValueError` if there is one of that name."""
-        if one.name in self._all:
+        """Add one, here and wherever this is included. Raises `ValueError` if there is one of that name, and adds nothing then."""
+        ready: Additions = {}
+        self.prepare(one, ready)
+        add_all(ready)
+
+    def prepare(self, one: RegisteredT, ready: "Additions") -> None:
+        """Note what has to be added for one, here and wherever this is included. Raises `ValueError` as `add` does."""
+        if one.name in self._all or (self, one.name) in ready:
             raise ValueError(
                 f"{self.what} {one.name!r} is already registered; call remove_{self.what}({one.name!r}) first, or rename one"
             )
         self.adopt(one)
+        ready[self, one.name] = one
         for registry, rename, home in self._followers:
-            registry.add(one.renamed(rename(one.name), home))
+            registry.prepare(one.renamed(rename(one.name), home), ready)
+
+    def put(self, one: RegisteredT) -> None:
+        """Add what was prepared."""
         self._all[one.name] = one
         self._changed()
 
@@ -308,16 +322,16 @@ class Registry(Generic[RegisteredT]):
         """Remove one. Raises `ToolError` if there is none of that name."""
         if name not in self._all:
             raise ToolError(f"there is no {self.what} {name!r} to remove")
-        del self._all[name]
-        for registry, rename, _ in self._followers:
-            registry.remove(rename(name))
+        one = self._all.pop(name)
+        for registry, rename, home in self._followers:
+            held = registry.get(rename(name))
+            if held is not None and held.comes_from(one, home):  # that server may have removed or replaced it
+                registry.remove(held.name)
         self._changed()
 
-    def follow(self, other: "Registry[RegisteredT]", rename: Callable[[str], str], home: Any) -> None:
-        """Have everything that the registry of another server has, and will have, under other names."""
-        for one in other.all():
-            self.add(one.renamed(rename(one.name), home))
-        other._followers.append((self, rename, home))
+    def followed_by(self, other: "Registry[RegisteredT]", rename: Callable[[str], str], home: Any) -> None:
+        """Add to the registry of another server, under other names, what is added here from now on."""
+        self._followers.append((other, rename, home))
 
     def names(self) -> Sequence[str]:
         return list(self._all)
@@ -327,3 +341,13 @@ class Registry(Generic[RegisteredT]):
 
     def all(self) -> Sequence[RegisteredT]:
         return list(self._all.values())
+
+
+Additions = dict[tuple[Registry[Any], str], Registered]
+"""What is about to be added, each under its registry and its name there."""
+
+
+def add_all(ready: Additions) -> None:
+    """Add what was prepared, in that order."""
+    for (registry, _), one in ready.items():
+        registry.put(one)
