@@ -31,7 +31,8 @@ class Responses:
     def __init__(self, expected: int, send: Callable[[list[bytes]], None]) -> None:
         self._expected = expected
         self._send = send
-        self._responses: list[bytes] = []
+        self.ready: list[bytes] = []
+        """The responses so far."""
         self.unanswered: list[RequestId] = []
         """The requests that are still being served."""
 
@@ -39,9 +40,9 @@ class Responses:
         """Take the response to one message; `None` if there is to be none. After the last one, all are sent."""
         self._expected -= 1
         if response is not None:
-            self._responses.append(response)
+            self.ready.append(response)
         if not self._expected:
-            self._send(self._responses)
+            self._send(self.ready)
 
 
 class RequestsUnderWay:

@@ -13,8 +13,9 @@ from tests.transports.http.callers import HEADERS, Answer, call, confirm, server
 class Wire:
     """One request handed straight to an ASGI app: what it is sent is kept, and may be held up."""
 
-    def __init__(self, message: dict[str, Any], **headers: str) -> None:
-        given = {**HEADERS, "Mcp-Name": message["params"]["name"], **headers}
+    def __init__(self, message: dict[str, Any] | list[dict[str, Any]], **headers: str) -> None:
+        name = {"Mcp-Name": message["params"]["name"]} if isinstance(message, dict) else {}
+        given = {**HEADERS, **name, **headers}
         raw = [(key.lower().encode(), value.encode()) for key, value in given.items()]
         self.scope: dict[str, Any] = {"type": "http", "method": "POST", "path": "/mcp", "headers": raw}
         self.sent: list[MutableMapping[str, Any]] = []

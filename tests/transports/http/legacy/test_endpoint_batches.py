@@ -1,14 +1,17 @@
 """Batches over HTTP (protocol 25.5): accepted up to 2025-03-26, refused later; each entry stands for itself."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from typing import Annotated, Any
 
 import pytest
 from mcp_types import ListRootsResult
 
-from bespeak import ListRoots, MCPServer, Resolve
+from bespeak import Context, ListRoots, MCPServer, Resolve
 from bespeak.protocol.messages import MOST_IN_A_BATCH
 from bespeak.transports.http.legacy.event_store import MemoryEventStore
+from tests.transports.http.asgi_wire import Wire
+from tests.transports.http.callers import soon
 from tests.transports.http.legacy.older_client import (
     JUNE,
     MARCH,
@@ -24,6 +27,7 @@ from tests.transports.http.legacy.older_client import (
     served,
     text,
 )
+from tests.waiting import turns
 
 
 @pytest.fixture
@@ -119,6 +123,39 @@ async def test_notifications_of_calls_in_a_batch_come_before_the_responses_on_on
     assert {message["id"] for message in messages[-2:]} == {1, 2}
     progress = [message["params"] for message in messages if message.get("method") == "notifications/progress"]
     assert [one["progress"] for one in progress if one["progressToken"] == "b"] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("token", [None, "a"], ids=["json", "stream"])
+async def test_a_batch_that_is_cut_off_has_all_its_responses_those_that_are_ready_among_them(token: str | None) -> None:
+    began = asyncio.Event()
+
+    async def slow(ctx: Context) -> str:
+        await ctx.report_progress(1)
+        began.set()
+        await asyncio.Event().wait()
+        return ""
+
+    async def quick() -> str:
+        return "done"
+
+    mcp = MCPServer[Any]("desk")
+    for tool in (slow, quick):
+        mcp.add_tool(tool)
+    batch = [call("quick", id_=1), call("slow", id_=2, token=token), call("slow", id_=3)]
+    wire = Wire(batch, **{"MCP-Protocol-Version": MARCH})
+    serving = asyncio.create_task(wire.through(mcp.streamable_http_app(stateless_http=True)))
+    await soon(began)
+    await turns(20)
+    serving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await serving
+    messages = wire.answer.messages
+    assert (wire.answer.status, wire.answer.is_stream) == ((200, True) if token else (503, False))
+    responses = by_id([one for one in messages if "id" in one] if token else messages[0])
+    assert set(responses) == {1, 2, 3}
+    assert text(responses[1]) == "done"
+    for id_ in (2, 3):
+        assert "the server is stopping; whether the request was carried out is not known" in str(responses[id_])
 
 
 async def roots() -> ListRoots:

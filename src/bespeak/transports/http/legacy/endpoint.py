@@ -310,8 +310,8 @@ class LegacyHttp:
                     )
             return response
 
-        responses = Responses(len(wanted), lambda written: stream.finish(written, together=together))
-        stream.unanswered = responses.unanswered
+        responses = Responses(len(wanted), stream.finish)
+        stream.ready, stream.unanswered, stream.together = responses.ready, responses.unanswered, together
         for one in wanted:
             session.requests.start(one, serve, responses, batch=together)
         return stream

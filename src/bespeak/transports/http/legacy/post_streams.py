@@ -46,6 +46,10 @@ class PostStream:
         self._keeping: asyncio.Task[None] | None = None
         self.holding = asyncio.Lock()
         """Held while an event is kept and sent, or a client is brought up to date: nothing comes twice, or never."""
+        self.together = False
+        """Whether the responses are those of a batch, which as JSON are one array."""
+        self.ready: Sequence[bytes] = ()
+        """The responses so far, of those that are sent when all are there."""
         self.unanswered: Sequence[RequestId] = ()
         """The requests whose responses are still to come."""
         self.ended = False
@@ -106,7 +110,7 @@ class PostStream:
             self._placed = self._placed or id_ is not None
             self._let_go()
 
-    def finish(self, responses: list[bytes], *, together: bool) -> None:
+    def finish(self, responses: list[bytes]) -> None:
         """Send the responses: one after another on a stream, or together as the body of a batch's response."""
         if self._store is not None:
             for response in responses:
@@ -116,7 +120,7 @@ class PostStream:
         if self._connection is not None:
             self._connection.end(b"".join(map(write_event, responses)))
         elif responses:
-            self._response = b"[" + b",".join(responses) + b"]" if together else responses[0]
+            self._response = self._body(responses)
         self._over()
 
     def when_ended(self, callback: Callable[[], object]) -> None:
@@ -243,11 +247,15 @@ class PostStream:
         """Tell the client that the server has cancelled the task that serves it."""
         error = MCPError(INTERNAL_ERROR, f"{STOPPING}; whether the request was carried out is not known")
         errors = [write_error(id_, error) for id_ in self.unanswered]
+        responses = [*self.ready, *errors] if errors else []
         if mine:
-            mine[0].end(b"".join(map(write_event, errors)))
+            mine[0].end(b"".join(map(write_event, responses)))
             await mine[0].last_words()
-        elif errors:
-            await respond(send, 503, errors[0], JSON)
+        elif responses:
+            await respond(send, 503, self._body(responses), JSON)
+
+    def _body(self, responses: Sequence[bytes]) -> bytes:
+        return b"[" + b",".join(responses) + b"]" if self.together else responses[0]
 
     async def _begin(self, store: EventStore, version: str | None) -> None:
         """What is kept is sent on a stream from the start, so that a client knows where it was when the connection broke."""
