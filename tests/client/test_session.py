@@ -71,12 +71,20 @@ CIRCLE["again"] = CIRCLE
 
 
 @pytest.mark.parametrize("value", [object(), "\ud800", float("nan"), CIRCLE])
-async def test_arguments_that_are_not_json_are_a_type_error_and_nothing_is_sent(value: Any) -> None:
+async def test_an_argument_that_json_cannot_carry_is_a_type_error_with_its_name_and_nothing_is_sent(value: Any) -> None:
     wire = Wire(listing(REGION), COMPLETE)
     async with Client(wire) as client:
         await client.list_tools()
-        for name, arguments in [("buy", {"other": value}), ("buy", {"region": value}), ("buy\ud800", {})]:
-            with pytest.raises(TypeError, match="the arguments of tools/call are not JSON"):
+        for name, arguments, told in [
+            (
+                "buy",
+                {"sent": [1], "other": value},
+                "the argument 'other' of tools/call cannot be sent: JSON cannot carry it",
+            ),
+            ("buy", {"region": value}, "the argument 'region' of tools/call cannot be sent: JSON cannot carry it"),
+            ("buy\ud800", {}, "the params of tools/call cannot be sent: JSON cannot carry them"),
+        ]:
+            with pytest.raises(TypeError, match=told):
                 await client.call_tool(name, arguments)
     assert wire.calls == []
 

@@ -22,6 +22,7 @@ MISTAKES: dict[str, Mistake] = {
     "A callback that raises": _answering("{}['person']"),
     "A tool that does not exist": client(f"await client.call_tool('order_bok', {_DUNE})"),
     "Arguments that are not a dict": client("await client.call_tool('count_copies', 'Dune')"),
+    "An argument that JSON cannot carry": client("await client.call_tool('count_copies', {'title': {'Dune'}})"),
     "A file instead of a server": program("Client('server.py')\n"),
     "A URL that is not one": program("Client('127.0.0.1:8000/mcp')\n"),
     "A list instead of a command": program("Client(['python', 'server.py'])\n"),

@@ -325,10 +325,7 @@ class RawSession:
         stamped = self._metadata.stamped(meta)
         if reports_progress:
             stamped["progressToken"] = id_
-        try:
-            message = write_request(id_, method, {**params, "_meta": stamped} if stamped else params)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise TypeError(f"the arguments of {method} are not JSON: {error}") from None
+        message = write_request(id_, method, {**params, "_meta": stamped} if stamped else params)
         return Outgoing(id_, method, message, headers)
 
     def open_stream(self, method: str, params: dict[str, Any], take: TakeNotification) -> OpenStream:

@@ -245,5 +245,24 @@ def write_push(id_: RequestId, request: dict[str, Any]) -> bytes:
 
 
 def write_request(id_: RequestId, method: str, params: dict[str, Any]) -> bytes:
-    """Write a client's request. Raises `TypeError` or `ValueError` if the params are not JSON; NaN is not."""
-    return _encode({"jsonrpc": "2.0", "id": id_, "method": method, "params": params}).encode()
+    """Write a client's request. Raises `TypeError` if the params are not JSON; NaN is not."""
+    try:
+        return _encode({"jsonrpc": "2.0", "id": id_, "method": method, "params": params}).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeError(
+            _unwritable(method, params) or f"the params of {method} {_CANNOT_BE_SENT} them ({error})"
+        ) from None
+
+
+_CANNOT_BE_SENT = "cannot be sent: JSON cannot carry"
+
+
+def _unwritable(method: str, params: dict[str, Any]) -> str | None:
+    """Which argument of a request cannot be written as JSON, and why; `None` if it is none of them."""
+    arguments = params.get("arguments")
+    for name, value in cast("dict[Any, Any]", arguments).items() if isinstance(arguments, dict) else ():
+        try:
+            _encode({name: value}).encode()
+        except (TypeError, ValueError, RecursionError) as error:
+            return f"the argument {name!r} of {method} {_CANNOT_BE_SENT} it ({error})"
+    return None

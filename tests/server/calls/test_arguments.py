@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, cast
 import pytest
 from pydantic import AfterValidator, BaseModel, Field, Strict
 
-from bespeak import Context, Elicit, InvalidSignature, MCPServer, Resolve
+from bespeak import Context, Elicit, InvalidSignature, MCPServer, Resolve, ToolError
 from tests.answering import text
 from tests.conftest import Connect
 
@@ -309,6 +309,25 @@ async def test_a_strict_parameter_takes_what_its_schema_says(in_memory: Connect)
 
     assert (await schema_of(tool))["properties"]["day"] == {"title": "Day", "type": "string", "format": "date"}
     assert await called(in_memory, tool, {"day": "2026-07-28"}) == "2026-07-28"
+
+
+IN_A_CIRCLE: list[Any] = []
+IN_A_CIRCLE.append(IN_A_CIRCLE)
+
+
+@pytest.mark.parametrize("value", [object(), IN_A_CIRCLE], ids=["an object", "a circle"])
+async def test_without_a_client_an_argument_that_json_cannot_carry_is_named_and_the_tool_is_not_blamed(
+    value: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    mcp = MCPServer("shop")
+
+    @mcp.tool()
+    async def order(title: str, copies: int) -> str: ...
+
+    with pytest.raises(ToolError, match="invalid arguments: copies: JSON cannot carry it") as raised:
+        await mcp.call_tool("order", {"title": "Dune", "copies": value})
+    assert "serializing" not in str(raised.value)
+    assert caplog.text == "", "a mistake of the caller is not a crash of the tool"
 
 
 @pytest.mark.every_revision

@@ -83,7 +83,11 @@ class Arguments:
         Some models write a list or an object as text; what would be refused is read so before it is.
         """
         try:
-            return vars(self._model.model_validate_json(to_json(sent)))
+            written = to_json(sent)
+        except ValueError as error:  # over a transport all of them came as JSON
+            raise InvalidArguments(f"invalid arguments: {_unwritable(sent, error)}") from None
+        try:
+            return vars(self._model.model_validate_json(written))
         except ValidationError as error:
             opened = {name: unpacked(value) for name, value in sent.items()}
             if opened != sent:
@@ -92,6 +96,18 @@ class Arguments:
             found = refusals(error, sent)
             more = [f"and {len(found) - MOST_REFUSALS} more"] if len(found) > MOST_REFUSALS else []
             raise InvalidArguments(f"invalid arguments: {'; '.join([*found[:MOST_REFUSALS], *more])}") from None
+
+
+def _unwritable(sent: dict[str, Any], error: ValueError) -> str:
+    """The argument that cannot be written as JSON, and why. `error` is what writing all of them raised."""
+    for name, value in sent.items():
+        try:
+            to_json({name: value})
+        except ValueError as found:
+            return (
+                f"{ascii(name)[1:-1]}: JSON cannot carry it ({str(found).removeprefix('Error serializing to JSON: ')})"
+            )
+    raise error
 
 
 def _field(parameter: Parameter, taken: set[str]) -> tuple[str, Any]:
