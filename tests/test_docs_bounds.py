@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from bespeak import Client, MCPServer, RequestStateSecurity
+from bespeak.resolve.asking import questions
 from bespeak.server import MemoryEventStore, MemoryStore
 from bespeak.server.auth import AuthSettings
+from bespeak.server.calls import held_calls
 from bespeak.state import ledger, sessions
 from bespeak.state.stores import redis_connection, session_store, sqlite_database, store
 
@@ -69,6 +71,8 @@ def test_a_bound_is_listed_with_its_default_and_its_option(
         (ledger.WAIT_SECONDS, 60.0, "time to wait for the result of the same request", "60 s"),
         (redis_connection.WAIT_SECONDS, 5.0, "time to wait for a shared store", "5 s"),
         (sqlite_database.WAIT_SECONDS, 5.0, "time to wait for a shared store", "5 s"),
+        (held_calls.MOST_HELD, 1024, "because the page of a URL question was opened", "1,024"),
+        (questions.OPENED_SECONDS, 25.0, "because the page of a URL question was opened", "25 s"),
         (store.CLOCK_DIFFERENCE, 60.0, "difference between the clocks of workers", "60 s"),
         (store.MAX_CLAIMS, 1_000_000, "claims of one server in a store", "1,000,000"),
     ],

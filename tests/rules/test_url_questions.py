@@ -19,9 +19,11 @@ from bespeak import (
     Resolve,
     UrlElicitationRequiredError,
 )
+from bespeak.server.calls import held_calls
 from tests.answering import accept, text
 from tests.conftest import Connect
 from tests.waiting import eventually, pass_time
+from tests.wires import OverHttp
 
 ACCEPT, DECLINE, CANCEL = (ElicitResult(action=action) for action in ("accept", "decline", "cancel"))
 
@@ -29,14 +31,16 @@ ACCEPT, DECLINE, CANCEL = (ElicitResult(action=action) for action in ("accept", 
 class Bank:
     """A person's account is there once a page was completed."""
 
-    def __init__(self, *, url: Callable[[], str] = lambda: "https://bank.example/connect") -> None:
+    def __init__(
+        self, *, url: Callable[[], str] = lambda: "https://bank.example/connect", every: float | None = None
+    ) -> None:
         self.account: str | None = None
         self.looked = 0
         self.mcp = MCPServer[Any]("bank")
 
         async def connected() -> str | ElicitUrl:
             self.looked += 1
-            return self.account or ElicitUrl("Connect your account", url())
+            return self.account or ElicitUrl("Connect your account", url(), every=every)
 
         async def confirm(account: Annotated[str, Resolve(connected)]) -> Elicit[bool]:
             return Elicit(f"Pay from {account}?", bool)
@@ -105,6 +109,66 @@ async def test_after_25_seconds_without_a_value_the_identical_question_is_asked_
             await pass_time(1.0)
         assert text(calling.result()) == "paid from DE-7: True"
     assert visitor.urls == ["https://bank.example/connect"] * 2
+
+
+def in_memory(mcp: MCPServer[Any], **options: Any) -> Client:
+    return Client(mcp, **options)
+
+
+def over_http(mcp: MCPServer[Any], **options: Any) -> Client:
+    return Client(OverHttp(mcp, "httptools"), **options)
+
+
+@pytest.mark.parametrize("mode", ["2026-07-28", "2025-11-25"])
+@pytest.mark.parametrize(("connected", "held"), [(in_memory, 4), (over_http, 3)], ids=["nobody", "one address"])
+async def test_where_too_many_calls_are_held_already_the_same_question_is_asked_again_at_once(
+    connected: Connect, held: int, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held_calls, "MOST_HELD", 4)
+    bank, asked = Bank(), list[str]()
+
+    async def person(context: Any, params: ElicitRequestURLParams) -> ElicitResult:
+        asked.append(params.url)
+        if len(asked) == held + 2:
+            await asyncio.Event().wait()
+        return ACCEPT
+
+    async with connected(bank.mcp, mode=mode, elicitation_callback=person) as client, asyncio.TaskGroup() as group:
+        calling: list[asyncio.Task[Any]] = []
+        for number in range(1, held + 1):
+            calling.append(group.create_task(client.call_tool("pay")))
+            looked = bank.looked
+            await eventually(lambda looked=looked: bank.looked > looked + 2)
+            assert len(asked) == number
+        calling.append(group.create_task(client.call_tool("pay")))
+        await eventually(lambda: len(asked) == held + 2)
+        assert asked == ["https://bank.example/connect"] * (held + 2)
+        for call in calling:
+            call.cancel()
+
+
+@pytest.mark.parametrize("mode", ["2026-07-28", "2025-11-25"])
+async def test_the_author_says_how_often_a_resolver_may_be_run_again_while_its_call_is_held(mode: str) -> None:
+    bank, opened = Bank(every=5.0), list[int]()
+    visitor = Visitor(then=lambda: opened.append(bank.looked))
+    async with Client(bank.mcp, mode=mode, elicitation_callback=visitor) as client:
+        calling = asyncio.create_task(client.call_tool("pay"))
+        await eventually(lambda: opened)
+        while len(opened) < 2:
+            assert not calling.done()
+            await pass_time(0.25)
+        calling.cancel()
+    rounds = 1 if mode == "2026-07-28" else 0  # a modern retry runs the resolver, too
+    assert opened[1] - opened[0] - rounds in (4, 5), "25 seconds, one run every 5"
+
+
+@pytest.mark.parametrize("every", [0, -1.0, 25.1, float("nan"), "2", True])
+async def test_a_time_between_runs_that_does_not_fit_is_the_authors_mistake(
+    every: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Client(Bank(every=every).mcp, elicitation_callback=Visitor()) as client:
+        ended = text(await client.call_tool("pay"))
+    assert "cannot be sent: every must be more than 0 and at most 25 seconds; leave it out, or write a" in ended
 
 
 async def test_an_older_client_is_sent_to_a_page_ten_times_at_most() -> None:

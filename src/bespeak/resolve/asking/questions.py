@@ -25,6 +25,9 @@ MAX_ATTEMPTS = 100
 DECLINED = DeclinedElicitation()
 CANCELLED = CancelledElicitation()
 
+OPENED_SECONDS = 25.0
+"""How long a resolver is run again after its page was opened, before the person is asked again."""
+
 
 class Rendered(NamedTuple):
     """A question as the client will see it."""
@@ -111,6 +114,12 @@ def _render_url(name: str, marker: ElicitUrl) -> Rendered:
         problem = f"has the scheme {scheme_of(marker.url)[:40]!r}"
     if problem is not None:
         raise FormError(f"the URL {problem}", "write a complete URL, such as https://pay.example.com/orders/7")
+    every: Any = marker.every
+    if every is not None and not (type(every) in (int, float) and 0 < every <= OPENED_SECONDS):
+        raise FormError(
+            f"every must be more than 0 and at most {OPENED_SECONDS:g} seconds",
+            "leave it out, or write a number such as every=2.0",
+        )
     params = {"mode": "url", "message": marker.message, "url": marker.url}
     return Rendered(name, ELICIT, params, requirements(ELICIT, params), 1, is_url=True)
 

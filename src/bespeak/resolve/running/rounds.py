@@ -18,7 +18,7 @@ import functools
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import copy_context
 from typing import Any, cast
 
@@ -33,7 +33,16 @@ from bespeak.resolve.asking.form_schemas import FormError, Refused
 from bespeak.resolve.asking.once_values import LOST, restored_once, sealed_once
 from bespeak.resolve.asking.pins import Pins
 from bespeak.resolve.asking.progress import Kept, Progress, Settled, Shown
-from bespeak.resolve.asking.questions import Outcome, Rendered, is_guess, outcome_of, render, settle, too_often
+from bespeak.resolve.asking.questions import (
+    OPENED_SECONDS,
+    Outcome,
+    Rendered,
+    is_guess,
+    outcome_of,
+    render,
+    settle,
+    too_often,
+)
 from bespeak.resolve.errors import (
     UNASKED_CANCELLATION,
     BadAnswer,
@@ -43,7 +52,7 @@ from bespeak.resolve.errors import (
     ResolverFailed,
 )
 from bespeak.resolve.graph.model import FromArgument, FromNode, Graph, Node
-from bespeak.resolve.markers import Question
+from bespeak.resolve.markers import ElicitUrl, Question
 from bespeak.resolve.outcomes import AcceptedElicitation, DeclinedElicitation
 from bespeak.resolve.reading.callables import Kind
 from bespeak.resolve.reading.misplaced_markers import is_official_question
@@ -56,10 +65,8 @@ from bespeak.resolve.running.turns import Push, Turns
 
 logger = logging.getLogger("bespeak.resolve")
 
-OPENED_SECONDS = 25.0
-"""How long a resolver is run again after its page was opened, before the person is asked again."""
 OPENED_PAUSES = (0.25, 2.0)
-"""The first and the longest pause between these runs, in seconds."""
+"""The first and the longest pause between the runs after a page was opened, in seconds, unless the author says how long."""
 MOST_OPENED = 10
 """How often an older client is sent to a page in one call."""
 CANCELLED_ITSELF = "cancelled its own task"
@@ -67,6 +74,8 @@ _PASSED_ON = (ClientVisibleError, ResolverFailed, MissingCapability, KeyboardInt
 """What a resolver raises that is not only its own failure."""
 TakeTry = Callable[[str, Any, int], Awaitable[int]]
 """Takes one of so many tries at a question, given by its name, for an answer. Returns its number, and raises if none is left."""
+Hold = Callable[[], AbstractContextManager[bool]]
+"""Counts a call that is held because a page was opened. Gives whether there is room for it."""
 SETTLED: Any = object()
 """Nothing is left to do for a resolver in this round: it has an outcome, or its question is open."""
 
@@ -91,6 +100,7 @@ class Round:
         push: Push | None = None,
         watcher: RoundWatcher | None = None,
         take_try: TakeTry | None = None,
+        hold: Hold = lambda: nullcontext(True),
     ) -> None:
         self.graph = graph
         self.progress = progress
@@ -106,6 +116,7 @@ class Round:
         self._take_try = take_try
         self._in_place = not any(shown.takes_tries for shown in progress.shown.values())
         """Whether no answer has to wait for the ledger."""
+        self._hold = hold
         if push is not None:
             asking = [index for index in graph.questions if graph.nodes[index].may_ask]
             self._turns = Turns(push, asking, alone=graph.questions in graph.chains)
@@ -382,17 +393,20 @@ class Round:
     async def _run_again(self, node: Node, pin: str, marker: Question) -> Any:
         """Run a resolver again until it has its value, or asks something else, because its page was opened.
 
-        Return the value, or a question: the same one if the time is up.
+        Return the value, or a question: the same one if the time is up, or too many calls are held already.
         """
         loop = asyncio.get_running_loop()
-        until, pause = loop.time() + OPENED_SECONDS, OPENED_PAUSES[0]
+        every = marker.every if isinstance(marker, ElicitUrl) else None
+        pause, longest = OPENED_PAUSES if every is None else (every, every)
+        until = loop.time() + OPENED_SECONDS
         result: Any = marker
-        while loop.time() + pause <= until:
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, OPENED_PAUSES[1])
-            result = self._checked(node, await self._call(node))
-            if not isinstance(result, Question) or self._pins.pin(node, self._rendered(node, result))[0] != pin:
-                break
+        with self._hold() as held:
+            while held and loop.time() + pause <= until:
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, longest)
+                result = self._checked(node, await self._call(node))
+                if not isinstance(result, Question) or self._pins.pin(node, self._rendered(node, result))[0] != pin:
+                    break
         return result
 
     def _asked(self, node: Node, marker: Question) -> Coroutine[Any, Any, Any] | None:

@@ -7,6 +7,7 @@ generators, runs in a task of its own, so that the request may go away while a c
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AbstractContextManager
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from bespeak.resolve.running.rounds import Round
 from bespeak.server.calls.body import failed, result_of, result_with_resolvers, run_body
 from bespeak.server.calls.by_hand import asks_by_hand, questions_of, read_state, state_of
 from bespeak.server.calls.call_tasks import CallTasks, Outliving
+from bespeak.server.calls.held_calls import HeldCalls
 from bespeak.server.calls.replies import Consumer
 from bespeak.server.calls.spending import Approval, ApprovalSpender, raising
 from bespeak.server.context import Context, facts_of
@@ -59,6 +61,7 @@ class Calls:
         self.decisions = Decisions()
         self.seal = Seal(security)
         self.ledger = ledger
+        self.held = HeldCalls()
         self._audience = security.audience or audience
         self.tasks = CallTasks()
 
@@ -251,6 +254,7 @@ class Call(Outliving):
             call=f"{self.consumer.method} {self.name} {self._arguments}",
             watcher=self._record,
             take_try=self._take_try if self._state is not None else None,
+            hold=self._hold,
         )
 
     async def _take_try(self, question: str, answer: Any, most: int) -> int:
@@ -265,6 +269,9 @@ class Call(Outliving):
             if self._record is not None:
                 self._record.refused(error)
             raise
+
+    def _hold(self) -> AbstractContextManager[bool]:
+        return self.calls.held.hold(self._holder())
 
     async def _closed_after(self, round_: Round, arguments: dict[str, Any]) -> dict[str, Any]:
         """Run a round, and then its cleanups. It must not be cancelled from outside after its end."""

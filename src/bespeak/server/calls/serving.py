@@ -158,7 +158,7 @@ class CallServing:
             if not asks_by_hand(result):
                 return result
             asked = result
-        facts = CallFacts(consumer.name, consumer.home, principal=incoming.principal)
+        facts = CallFacts(consumer.name, consumer.home, principal=incoming.principal, address=incoming.address)
         context = self._context(facts, incoming)
         call = PushedCall(self._calls, consumer, arguments, context, asker, raise_exceptions=incoming.raise_exceptions)
         try:

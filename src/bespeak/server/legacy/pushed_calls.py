@@ -73,6 +73,7 @@ class PushedCall(Call):
             call=f"{self.consumer.method} {self.name} {self._arguments}",
             push=self._asker,
             watcher=self._record,
+            hold=self._hold,
         )
 
     async def _run_round(self, round_: Round, arguments: dict[str, Any]) -> dict[str, Any]:
