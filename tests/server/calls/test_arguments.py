@@ -109,13 +109,62 @@ async def test_arguments_are_read_by_the_parameters_whatever_a_raw_schema_says(i
         assert "value: " in text(await client.call_tool("echo", {"value": "x"}))
 
 
-def test_a_raw_schema_must_not_show_what_is_resolved() -> None:
+def register_with(schema: dict[str, Any]) -> None:
+    """Register a tool with a schema of its own, and a resolved `stock`."""
+
     async def reserve(title: str, stock: Annotated[Stock, Resolve(check_stock)]) -> str:
         return title + str(stock)
 
-    raw: dict[str, Any] = {"type": "object", "properties": {"title": {}, "stock": {}}}
+    MCPServer("shop").add_tool(reserve, input_schema={"type": "object", **schema})
+
+
+STOCK: dict[str, Any] = {"properties": {"stock": {}}}
+SHOWING: dict[str, dict[str, Any]] = {
+    "a property": {"properties": {"title": {}, "stock": {}}},
+    "an anchor": {"$ref": "#more", "$defs": {"x": {"$anchor": "more", **STOCK}}},
+    "an anchor that refers to another": {
+        "allOf": [{"$ref": "#more"}],
+        "$defs": {"x": {"$anchor": "more", "$ref": "#most"}, "y": {"items": {"$anchor": "most", **STOCK}}},
+    },
+    "a dynamic anchor": {"$dynamicRef": "#more", "$defs": {"x": {"$dynamicAnchor": "more", **STOCK}}},
+    "the second of two dynamic anchors": {
+        "$dynamicRef": "#more",
+        "$defs": {"x": {"$dynamicAnchor": "more"}, "y": {"$dynamicAnchor": "more", **STOCK}},
+    },
+    "a dynamic anchor as an ordinary one": {"$ref": "#more", "$defs": {"x": {"$dynamicAnchor": "more", **STOCK}}},
+    "a dynamic reference by its path": {"$dynamicRef": "#/$defs/x", "$defs": {"x": STOCK}},
+    "a path through a list": {"$ref": "#/x/1", "x": [{}, STOCK]},
+    "names that may be sent": {"propertyNames": {"enum": ["title", "stock"]}},
+    "the one name that may be sent": {"propertyNames": {"anyOf": [{"const": "title"}, {"const": "stock"}]}},
+    "a pattern of names": {"propertyNames": {"pattern": "^(title|stock)$"}},
+    "names by reference": {"propertyNames": {"$ref": "#/$defs/x"}, "$defs": {"x": {"enum": ["stock"]}}},
+    "what depends on something": {"dependencies": {"stock": ["title"]}},
+    "what something depends on": {"dependencies": {"title": ["stock"]}},
+    "a schema for what depends": {"dependencies": {"title": STOCK}},
+    "what is required with something": {"dependentRequired": {"title": ["stock"]}},
+    "a schema for its presence": {"dependentSchemas": {"stock": {}}},
+}
+
+
+@pytest.mark.parametrize("schema", SHOWING.values(), ids=SHOWING)
+def test_a_raw_schema_must_not_show_what_is_resolved(schema: dict[str, Any]) -> None:
     with pytest.raises(InvalidSignature, match="the input schema shows 'stock', which is a resolved parameter"):
-        MCPServer("shop").add_tool(reserve, input_schema=raw)
+        register_with(schema)
+
+
+HIDING: dict[str, dict[str, Any]] = {
+    "an anchor that nothing refers to": {"$defs": {"x": {"$anchor": "more", **STOCK}}},
+    "an anchor that is not there": {"$ref": "#more"},
+    "anchors in a circle": {"$ref": "#more", "$defs": {"x": {"$anchor": "more", "$ref": "#more"}}},
+    "a part of an argument": {"properties": {"title": {"propertyNames": {"enum": ["stock"]}}}},
+    "other names": {"propertyNames": {"enum": ["title"], "pattern": "^t", "maxLength": 5}},
+    "other dependencies": {"dependencies": {"title": ["pages"], "pages": {"required": ["title"]}}},
+}
+
+
+@pytest.mark.parametrize("schema", HIDING.values(), ids=HIDING)
+def test_a_raw_schema_that_shows_only_arguments_is_taken(schema: dict[str, Any]) -> None:
+    register_with(schema)
 
 
 ECMA = [
@@ -130,11 +179,7 @@ ECMA = [
 
 def with_pattern(pattern: str) -> None:
     """Register a tool whose schema shows what fits a pattern."""
-
-    async def reserve(title: str, stock: Annotated[Stock, Resolve(check_stock)]) -> str:
-        return title + str(stock)
-
-    MCPServer("shop").add_tool(reserve, input_schema={"type": "object", "patternProperties": {pattern: {}}})
+    register_with({"patternProperties": {pattern: {}}})
 
 
 @pytest.mark.parametrize(("pattern", "shown"), ECMA)

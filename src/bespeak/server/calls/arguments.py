@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from typing import Annotated, Any, cast
@@ -154,27 +154,58 @@ def _made(name: str, fields: dict[str, Any]) -> tuple[type[BaseModel], dict[str,
     return model, model.model_json_schema(by_alias=True)
 
 
-_SAME_VALUE = ("allOf", "anyOf", "oneOf", "if", "then", "else", "not", "dependentSchemas")
+_SAME_VALUE = ("allOf", "anyOf", "oneOf", "if", "then", "else", "not")
 """Keywords whose schemas speak of the same value, not of a part of it."""
+_DEPENDENT = ("dependentRequired", "dependentSchemas", "dependencies")
+"""Keywords that name a property, and what else there has to be if it is sent: other names, or a schema."""
+_REFERENCES = ("$ref", "$dynamicRef")
+_ANCHORS = ("$anchor", "$dynamicAnchor")
+
+_Shows = Callable[[dict[str, Any], str], bool]
 
 
-def shows(schema: Any, name: str, root: Any = None, seen: tuple[str, ...] = ()) -> bool:
+def shows(schema: Any, name: str) -> bool:
     """Return whether a hand-written schema has a property of this name at its top level. Raises `UnreadablePattern`."""
+
+    def properties(here: dict[str, Any], name: str) -> bool:
+        return (
+            name in _mapping(here.get("properties"))
+            or name in _list(here.get("required"))
+            or any(_matches(pattern, name) for pattern in _mapping(here.get("patternProperties")))
+            or any(name == key or name in _list(more) for key, more in _dependent(here))
+            or _found(here.get("propertyNames"), name, _allows, schema)
+        )
+
+    return _found(schema, name, properties, schema)
+
+
+def _allows(here: dict[str, Any], name: str) -> bool:
+    """Whether a schema for the names of properties has this name among those that may be sent."""
+    pattern = here.get("pattern")
+    return (
+        name in _list(here.get("enum"))
+        or here.get("const") == name
+        or (isinstance(pattern, str) and _matches(pattern, name))
+    )
+
+
+def _found(schema: Any, name: str, shown: _Shows, root: Any, seen: tuple[str, ...] = ()) -> bool:
+    """Whether a schema shows a name, itself or through those that speak of the same value."""
     if not isinstance(schema, dict):
         return False
     here = cast("dict[str, Any]", schema)
-    root = here if root is None else root
-    if name in _mapping(here.get("properties")) or name in _mapping(here.get("dependentRequired")):
+    if shown(here, name):
         return True
-    required: Any = here.get("required")
-    if isinstance(required, list) and name in required:
-        return True
-    if any(_matches(pattern, name) for pattern in _mapping(here.get("patternProperties"))):
-        return True
-    reference = here.get("$ref")
-    if isinstance(reference, str) and reference.startswith("#") and reference not in seen:
-        return shows(_referred(root, reference), name, root, (*seen, reference))
-    return any(shows(part, name, root, seen) for keyword in _SAME_VALUE for part in _parts(keyword, here.get(keyword)))
+    parts = [(part, seen) for keyword in _SAME_VALUE for part in _list(here.get(keyword)) or [here.get(keyword)]]
+    parts += [(more, seen) for _, more in _dependent(here)]
+    for reference in map(here.get, _REFERENCES):
+        if isinstance(reference, str) and reference.startswith("#") and reference not in seen:
+            parts += [(part, (*seen, reference)) for part in _referred(root, reference)]
+    return any(_found(part, name, shown, root, before) for part, before in parts)
+
+
+def _dependent(schema: dict[str, Any]) -> list[tuple[str, Any]]:
+    return [one for keyword in _DEPENDENT for one in _mapping(schema.get(keyword)).items()]
 
 
 def _matches(pattern: str, name: str) -> bool:
@@ -193,17 +224,27 @@ def _matches(pattern: str, name: str) -> bool:
         raise UnreadablePattern(pattern) from None
 
 
-def _parts(keyword: str, inner: Any) -> list[Any]:
-    if keyword == "dependentSchemas":
-        return list(_mapping(inner).values())
-    return cast("list[Any]", inner) if isinstance(inner, list) else [inner]
+def _referred(root: Any, reference: str) -> list[Any]:
+    """The schemas that a reference may mean: the one at a path, or each with an anchor."""
+    if reference != "#" and not reference.startswith("#/"):
+        return [one for one in _inside(root) if reference[1:] in map(one.get, _ANCHORS)]
+    for part in reference[2:].split("/") if reference[2:] else ():
+        members = _mapping(root) or {str(place): one for place, one in enumerate(_list(root))}
+        root = members.get(part.replace("~1", "/").replace("~0", "~"))
+    return [root]
 
 
-def _referred(root: Any, reference: str) -> Any:
-    for part in reference.lstrip("#/").split("/") if reference.lstrip("#/") else ():
-        root = _mapping(root).get(part.replace("~1", "/").replace("~0", "~"))
-    return root
+def _inside(schema: Any) -> Iterator[dict[str, Any]]:
+    """Every object in a schema."""
+    if isinstance(schema, dict):
+        yield cast("dict[str, Any]", schema)
+    for part in (*_mapping(schema).values(), *_list(schema)):
+        yield from _inside(part)
 
 
 def _mapping(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
