@@ -1,4 +1,4 @@
-"""Atomic file writes, and a lock on a folder."""
+"""Atomic writes of files that only their owner may read, and a lock on a folder."""
 
 import os
 import sys
@@ -7,11 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 
+MODE = 0o600
+"""What servers and people said is in these files."""
+
 
 def write_whole(file: Path, text: str) -> None:
-    """Write a file atomically: a reader sees either the old or the new content."""
+    """Write a file atomically: a reader sees either the old or the new content. Only its owner may read the new one."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with beside(file) as other:
+        other.touch(MODE, exist_ok=False)
         other.write_text(text, encoding="utf-8", newline="\n")
         other.replace(file)
 

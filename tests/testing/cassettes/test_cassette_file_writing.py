@@ -1,5 +1,7 @@
 """Cassettes as files: one for each test under a name of its own, sorted, whole, and never of a test that failed."""
 
+import os
+import stat
 import threading
 from pathlib import Path
 from typing import Any, cast
@@ -53,6 +55,15 @@ async def test_the_keys_of_a_cassette_are_sorted_at_every_depth(taped: Desk) -> 
 
     await taped.recorded(trip())
     assert keys_sorted(taped.cassette)
+
+
+async def test_nobody_else_may_read_a_cassette(taped: Desk) -> None:
+    before = os.umask(0)
+    try:
+        await taped.recorded(trip())
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE(file.stat().st_mode) for file in taped.tapes.iterdir()] == [0o600]
 
 
 async def test_a_cassette_is_text_of_many_lines_and_ends_with_a_newline(taped: Desk) -> None:

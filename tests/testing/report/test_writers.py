@@ -1,5 +1,7 @@
 """Where reports go: the output or a file, which is there as a whole or as it was."""
 
+import os
+import stat
 from collections.abc import Callable, Sequence
 from io import StringIO
 from pathlib import Path
@@ -43,6 +45,20 @@ def test_each_report_with_a_file_goes_there_and_its_folders_are_made(tmp_path: P
     for form, kind in forms.items():
         assert [file.name for file in (tmp_path / "a" / form).iterdir()] == ["report=1"]
         assert (tmp_path / "a" / form / "report=1").read_bytes().decode() == written(kind, RUN)
+
+
+@pytest.mark.parametrize("form", ["pretty", "json", "junit", "html"])
+def test_nobody_else_may_read_a_report_in_a_file_not_even_one_that_everybody_could_read_before(
+    form: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "report"
+    file.touch(0o644)
+    before = os.umask(0)
+    try:
+        run([f"{form}={file}"], StringIO())
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
 def test_a_file_keeps_what_it_had_until_the_end_and_is_then_replaced_as_a_whole(tmp_path: Path) -> None:
