@@ -278,6 +278,16 @@ def test_a_result_that_is_not_shown_at_a_terminal_is_left_as_it_is(raw: Raw) -> 
     assert json.loads(shown) == {"a": "bespeak: x"}
 
 
+def test_in_a_pipe_control_characters_beyond_ascii_are_escaped_and_json_means_the_same(raw: Raw) -> None:
+    said = "\x1b[1mA\x1b[0m\t\x9b2J \u202egnirts\u2069 \u2028bespeak: no \u00fc"
+    shown = "\x1b[1mA\x1b[0m\t\\u009b2J \\u202egnirts\\u2069 \\u2028bespeak: no \u00fc\n"
+    assert bespeak("call", raw(text(said)), "t").stdout == shown
+    whole = bespeak("call", raw(text(said)), "t", "--json").stdout
+    assert json.loads(whole)["content"][0]["text"] == said
+    assert "\\u202egnirts" in whole
+    assert "\x9b" not in whole
+
+
 # Interrupted
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bespeak.terminal.safe_text import clean, marked
+from bespeak.terminal.safe_text import clean, escaped, marked
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,19 @@ def test_clean_text_has_nothing_that_a_terminal_obeys(text: str) -> None:
 )
 def test_in_a_report_each_character_that_a_terminal_would_obey_leaves_a_sign(text: str, shown: str) -> None:
     assert marked(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain\ttext\n\r\x1b[0m\x00\x7f, Gr\u00fc\u00dfe \U0001f600", None),
+        ("\u0646\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \U0001f469\u200d\U0001f680\ufe0f \u00a0\u00ad", None),
+        ("\x802\x9b2J\x85\x9f", r"\u00802\u009b2J\u0085\u009f"),
+        ("\u202eabc\u202c\u2066d\u2069\u200e\u200f\u061c", r"\u202eabc\u202c\u2066d\u2069\u200e\u200f\u061c"),
+        ("a\u2028b\u2029", r"a\u2028b\u2029"),
+        ("\ud800\udfff", r"\ud800\udfff"),
+    ],
+    ids=["ASCII", "joiners", "C1", "direction", "lines", "halves"],
+)
+def test_outside_a_terminal_only_control_characters_beyond_ascii_are_escaped(text: str, shown: str | None) -> None:
+    assert escaped(text) == (text if shown is None else shown)

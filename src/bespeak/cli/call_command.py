@@ -54,7 +54,7 @@ from bespeak.protocol.errors import INVALID_PARAMS
 from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
 from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS, is_modern
 from bespeak.terminal.prompt import NoMoreInput, Prompt, at_terminal
-from bespeak.terminal.safe_text import printable, text_at
+from bespeak.terminal.safe_text import escaped, printable, text_at
 
 LONGEST_SECONDS = 3600
 CANNOT_CONTINUE = (
@@ -324,7 +324,7 @@ def _printed(envelope: Any, out: TextIO, *, whole: bool, unknown: str | None = N
     if whole or (not text and "structuredContent" in result):
         _json(result if whole else result["structuredContent"], out)
     else:
-        print("\n".join(result_lines(text, out)) if out.isatty() else text, file=out)
+        print("\n".join(result_lines(text, out)) if out.isatty() else escaped(text), file=out)
     return ExitCode.FAILED if result.get("isError") is True else 0
 
 
@@ -332,4 +332,4 @@ def _json(value: Any, out: TextIO) -> None:
     text = json.dumps(value, indent=2, ensure_ascii=out.isatty())
     if out.isatty():  # a terminal may wrap the line anywhere
         text = text.replace(NAME, NAME.replace(":", "\\u003a"))
-    print(text, file=out)
+    print(escaped(text), file=out)

@@ -1,7 +1,8 @@
 """Text of a server, made safe to show: without control characters and escape sequences.
 
 For a person at a prompt, `clean` removes what cannot be seen. In reports and messages such a character may be the fault that
-the reader is looking for, so it leaves a trace: `marked` replaces it with a sign, `printable` with its number.
+the reader is looking for, so it leaves a trace: `marked` replaces it with a sign, `printable` with its number. What goes to
+another program keeps its ASCII, and what a language or an emoji needs: `escaped` writes only the rest as its number.
 """
 
 import os
@@ -22,6 +23,8 @@ _SEQUENCES = re.compile(
 )
 _OBEYED = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 """Unicode categories that control a terminal or the reading order, or that are not text."""
+# C1, marks and overrides of the reading order, line separators, and halves of characters.
+_BEYOND_ASCII = re.compile("[\x80-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _BREAKS = "\n\v\f\r\x85\u2028\u2029"
 # Characters that no terminal shows, though Unicode does not say that they are for formatting.
 _UNSEEN = frozenset(
@@ -59,6 +62,11 @@ def marked(text: str) -> str:
     return "".join(
         REPLACED if unicodedata.category(char) in _OBEYED or char in "\ufffe\uffff" else char for char in text
     )
+
+
+def escaped(text: str) -> str:
+    """Return a text with the number in place of each control character outside ASCII, as JSON writes it."""
+    return _BEYOND_ASCII.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def rows(line: str, width: int) -> Iterator[str]:
