@@ -2,8 +2,13 @@
 
 from typing import Annotated, Any
 
-from bespeak import Client, Elicit, ElicitationResult, MCPServer, NotAsked, Resolve
-from tests.answering import Person
+import httpx2
+from mcp_types import ElicitResult
+
+from bespeak import Client, Context, Elicit, ElicitationResult, MCPServer, NotAsked, Resolve
+from bespeak.client import streamable_http_client
+from tests.answering import Person, text
+from tests.wires import Listening
 
 Sent = dict[str, Any]
 Outcome = ElicitationResult[bool] | NotAsked
@@ -55,6 +60,33 @@ async def test_a_once_value_computed_from_one_answer_is_computed_again_under_ano
     assert question["params"]["message"] == "Pay 5000?"
     assert done["structuredContent"] == {"result": "50 for 5000"}
     assert buy is not None
+
+
+async def test_a_once_value_read_from_a_header_stays_when_a_later_round_has_another_header() -> None:
+    mcp = MCPServer[Any]("Archive")
+
+    async def tenant(ctx: Context) -> str:
+        return (ctx.headers or {})["x-tenant"]
+
+    async def confirm(tenant: Annotated[str, Resolve(tenant, once=True)]) -> Elicit[bool]:
+        return Elicit(f"Erase {tenant}?", bool)
+
+    @mcp.tool()
+    async def erase(
+        tenant: Annotated[str, Resolve(tenant, once=True)], ok: Annotated[bool, Resolve(confirm)], ctx: Context
+    ) -> str:
+        return f"{tenant} {(ctx.headers or {})['x-tenant']}"
+
+    async def person(context: Any, params: Any) -> ElicitResult:
+        http.headers["X-Tenant"] = "blue"
+        return ElicitResult(action="accept", content={"value": True})
+
+    async with (
+        Listening(mcp.streamable_http_app()) as listening,
+        httpx2.AsyncClient(headers={"X-Tenant": "red"}) as http,
+        Client(streamable_http_client(listening.url, http_client=http), elicitation_callback=person) as client,
+    ):
+        assert text(await client.call_tool("erase")) == "red blue"
 
 
 async def test_a_once_value_never_keeps_that_the_client_could_not_be_asked() -> None:

@@ -164,7 +164,10 @@ class Context(Generic[LifespanT, RequestT]):
 
     @property
     def headers(self) -> Mapping[str, str] | None:
-        """The request's HTTP headers; `None` on other transports. The client sets them: they are not an identity."""
+        """The request's HTTP headers; `None` on other transports. The client sets them: they are not an identity.
+
+        Each round of a call has its own. What must stay the same belongs in a resolver with `once=True`.
+        """
         return self._headers
 
     @property
