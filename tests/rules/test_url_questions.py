@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import pytest
-from mcp_types import ElicitRequestURLParams, ElicitResult
+from mcp_types import ElicitRequestURLParams, ElicitResult, InputRequiredResult
 
 from bespeak import (
     Client,
@@ -20,6 +20,7 @@ from bespeak import (
     UrlElicitationRequiredError,
 )
 from bespeak.server.calls import held_calls
+from bespeak.server.resolve import build_resolver_plans, find_resolved_parameters, resolve_arguments
 from tests.answering import accept, text
 from tests.conftest import Connect
 from tests.waiting import eventually, pass_time
@@ -145,6 +146,39 @@ async def test_where_too_many_calls_are_held_already_the_same_question_is_asked_
         assert asked == ["https://bank.example/connect"] * (held + 2)
         for call in calling:
             call.cancel()
+
+
+async def test_a_call_that_resolves_its_arguments_by_hand_is_held_like_any_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(held_calls, "MOST_HELD", 0)
+    looked = list[int]()
+
+    async def connected() -> str | ElicitUrl:
+        looked.append(1)
+        return ElicitUrl("Connect your account", "https://bank.example/connect")
+
+    async def account(account: Annotated[str, Resolve(connected)]) -> None: ...
+
+    resolved = find_resolved_parameters(account)
+    plans = build_resolver_plans(resolved, set())
+    mcp = MCPServer[Any]("bank")
+
+    @mcp.tool()
+    async def pay(ctx: Context) -> str | InputRequiredResult:
+        values = await resolve_arguments(resolved, plans, {}, ctx)
+        return values if isinstance(values, InputRequiredResult) else f"paid from {values['account']}"
+
+    async with Client(mcp, elicitation_callback=Visitor()) as client:
+        asked: Any = await client.session.call_tool("pay", allow_input_required=True)
+        again: Any = await client.session.call_tool(
+            "pay",
+            input_responses=dict.fromkeys(asked.input_requests, ACCEPT),
+            request_state=asked.request_state,
+            allow_input_required=True,
+        )
+    assert list(again.input_requests) == list(asked.input_requests)
+    assert len(looked) == 2
 
 
 @pytest.mark.parametrize("mode", ["2026-07-28", "2025-11-25"])

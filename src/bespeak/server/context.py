@@ -4,6 +4,7 @@
 # pyright: reportPrivateUsage=false
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, cast
 
@@ -18,6 +19,7 @@ from bespeak.protocol.methods import ELICIT
 from bespeak.resolve.markers import Elicit, ListRoots, Question, Sample
 from bespeak.resolve.outcomes import AcceptedElicitation, ElicitationResult
 from bespeak.resolve.reading.type_hints import spell
+from bespeak.server.calls.held_calls import HeldCalls
 from bespeak.server.context_errors import NoClient, OutsideRequest, Unaskable
 from bespeak.server.features.logging import log_entry
 from bespeak.server.features.progress_notifications import ProgressNotifications
@@ -64,6 +66,12 @@ class CallFacts:
     """The state that the author returned with a question made by hand."""
     completes: bool = False
     """Whether an argument is being completed. A completion never asks."""
+    held: HeldCalls | None = None
+    """Counts the calls that are held because a page was opened; `None` if nobody does."""
+
+    def hold(self) -> AbstractContextManager[bool]:
+        """Count the call as held while the block is open. Gives whether there is room for it."""
+        return self.held.hold(self.principal or self.address) if self.held is not None else nullcontext(True)
 
 
 @dataclass(frozen=True, slots=True)

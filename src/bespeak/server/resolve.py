@@ -122,6 +122,7 @@ async def resolve_arguments(
         declared=request.meta.capabilities if request else EVERYTHING,
         call=digest([request.params.get("name"), request.params.get("arguments")]) if request else "",
         push=asker_of(context),
+        hold=facts.hold,
     )
     questions = await round_.ask()
     if questions:

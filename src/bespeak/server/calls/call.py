@@ -120,6 +120,7 @@ class Call(Outliving):
         self._sent = sent
         self._context = context
         self._facts = facts_of(context)
+        self._facts.held = calls.held
         self._declared = declared
         # Taken before any author code runs, which may change the arguments in place.
         may_ask = consumer.may_ask
