@@ -26,6 +26,7 @@ class Call:
 
     arguments: Mapping[str, Any]
     text: str
+    """The text of the result, or how that of an error begins: each server may add what a model should make of it."""
     answer: ElicitResult | None = None
     """What the person says; `None` if nobody may be asked."""
     is_error: bool = False
@@ -92,7 +93,8 @@ async def check(program: Program, connect: Connect, refusal: type[Exception], ex
             if call.answer is not None:
                 person.will_say(confirm=call.answer)
             result = await shop.call_tool(program.tool, dict(call.arguments))
-            equal((text(result), bool(result.is_error)), (call.text, call.is_error))
+            told = text(result)[: len(call.text)] if call.is_error else text(result)
+            equal((told, bool(result.is_error)), (call.text, call.is_error))
             equal(person.asked, [] if call.answer is None else [OUT_OF_STOCK])
             print(what, flush=True)
     if program.asks:

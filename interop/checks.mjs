@@ -8,6 +8,7 @@ export const MODERN = '2026-07-28';
 const FIRST_WITH_FORMS = '2025-06-18'; // and the first with structured content
 const SCOPE = ['full', 'ORD-7002 has 2 lines: LAMP-9 (Desk lamp, $45.50), BULB-2 (Light bulb, $6.50). Refund all of it?'];
 const RESTOCK = ['restock', 'Put Desk lamp and Light bulb back on the shelf?'];
+// How the text begins. Each server may add what a model should make of it.
 const DECLINED =
     "Error executing tool refund_order: Resolver for parameter 'scope' could not resolve: elicitation was decline";
 
@@ -59,7 +60,8 @@ export async function check(connect, revision) {
             const asked = await visit({ ...ACCEPT, full: DECLINE }, async client => {
                 const result = await refund(client, 'ORD-7002');
                 assert.equal(result.isError, true);
-                assert.deepEqual(result.content, [{ type: 'text', text: DECLINED }]);
+                assert.equal(result.content.length, 1);
+                assert.ok(result.content[0].text.startsWith(DECLINED), result.content[0].text);
             });
             assert.deepEqual(asked, [SCOPE]);
         },

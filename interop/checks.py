@@ -40,6 +40,7 @@ SCOPE = (
     "ORD-7002 has 2 lines: LAMP-9 (Desk lamp, $45.50), BULB-2 (Light bulb, $6.50). Refund all of it?",
 )
 RESTOCK = ("restock", "Put Desk lamp and Light bulb back on the shelf?")
+# How the text begins. Each server may add what a model should make of it.
 DECLINED = (
     "Error executing tool refund_order: Resolver for parameter 'scope' could not resolve: elicitation was decline"
 )
@@ -181,7 +182,7 @@ async def scope_declined(connect: Connect) -> None:
     person = Person(full=DECLINE)
     async with connect(person) as desk:
         result = await refund(desk, "ORD-7002")
-    equal((result.is_error, text(result)), (True, DECLINED))
+    equal((result.is_error, text(result)[: len(DECLINED)]), (True, DECLINED))
     equal(person.asked, [SCOPE])
 
 

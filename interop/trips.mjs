@@ -50,7 +50,7 @@ export async function check(connect, revision) {
         console.log(`two questions of a ${what}`);
         for (const [declined, expected] of [['city', [CITY]], ['district', [CITY, DISTRICT]]]) {
             const heard = await visit({ ...ANSWERS, [declined]: DECLINE }, async client => {
-                await assert.rejects(request(client), error => error.message.endsWith(DECLINED));
+                await assert.rejects(request(client), error => error.message.includes(DECLINED));
             });
             assert.deepEqual(heard, expected);
         }

@@ -11,7 +11,7 @@ from bespeak.protocol.session_facts import SessionsUnavailable
 from bespeak.state.ledger import LedgerUnavailable, OutcomeUnknown, StillRunning
 from bespeak.transports.http.legacy.endpoint import WORKER_GONE
 
-DECLINED_TEXT = "could not resolve: elicitation was decline"
+DECLINED_TEXT = "elicitation was decline. A person said no. Do not try again in another way."
 EXCERPT = 300
 
 

@@ -12,6 +12,18 @@ DECLINE = ElicitResult(action="decline")
 CANCEL = ElicitResult(action="cancel")
 
 
+_FOLLOWS = {
+    "decline": ". A person said no. Do not try again in another way.",
+    "cancel": ". The question was dismissed without an answer.",
+}
+
+
+def unresolved(parameter: str, action: str) -> str:
+    """The end of the error of a call whose parameter cannot do with an outcome."""
+    ended = f"Resolver for parameter {parameter!r} could not resolve: elicitation was {action}"
+    return ended + _FOLLOWS.get(action, "")
+
+
 def accept(**content: Any) -> ElicitResult:
     return ElicitResult(action="accept", content=content)
 

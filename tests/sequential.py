@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bespeak import Elicit, MCPError, ToolError
+from tests.answering import unresolved
 from tests.graphs import (
     BODY,
     Node,
@@ -143,10 +144,7 @@ class Reference:
         verdict.known = replace(known, settled={**known.settled, index: reply}, shown=known.shown - {index})
         doomed = self._doomed(index) if reply.action != "accept" else None
         if doomed:
-            verdict.aborts[index] = (
-                f"Error executing tool consume: Resolver for parameter {doomed!r} could not resolve: "
-                f"elicitation was {reply.action}"
-            )
+            verdict.aborts[index] = f"Error executing tool consume: {unresolved(doomed, reply.action)}"
         else:
             results[index] = reply
 

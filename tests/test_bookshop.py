@@ -11,7 +11,7 @@ from examples.bookshop.shop import Stock, check_stock
 from pydantic import BaseModel
 
 from bespeak import Client, Elicit, MCPServer, Resolve
-from tests.answering import CANCEL, DECLINE, Person, accept, text
+from tests.answering import CANCEL, DECLINE, Person, accept, text, unresolved
 from tests.conftest import Connect
 
 
@@ -108,9 +108,7 @@ async def test_declining_a_precondition_fails_the_call_with_a_text_the_model_can
     async with connect(backorder.mcp, elicitation_callback=Person({"confirm_backorder": answer})) as client:
         result = await client.call_tool("order_book", {"title": "Neuromancer"})
     assert result.is_error
-    assert text(result) == (
-        f"Error executing tool order_book: Resolver for parameter 'backorder' could not resolve: elicitation was {word}"
-    )
+    assert text(result) == f"Error executing tool order_book: {unresolved('backorder', word)}"
 
 
 @pytest.mark.asking_revisions

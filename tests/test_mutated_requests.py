@@ -47,7 +47,7 @@ WAVE = 250
 STATUSES = {-32700: 400, -32600: 400, -32602: 400, -32020: 400, -32021: 400, -32022: 400, -32601: 404}
 REFUSALS = {400, 401, 403, 404, 405, 406, 409, 413, 415}
 PYTHON = re.compile(r'Traceback|\b[A-Z][A-Za-z]+(Error|Exception)\b|File "|\.py\b|pydantic|site-packages|0x[0-9a-f]{6}')
-NOBODY_AGREED = re.compile(r"(could not resolve: elicitation was (decline|cancel)|got no answer: .*)$")
+NOBODY_AGREED = re.compile(r"(could not resolve: elicitation was (decline|cancel)\. .*|got no answer: .*)$")
 """What a prompt or a resource says with -32603 if a person declined, or nobody answered (design section 5)."""
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 ISSUER = Issuer()

@@ -16,7 +16,7 @@ from mcp_types import InputRequiredResult
 
 from bespeak import Client, MCPServer, Resolve
 from bespeak.protocol.question_keys import bare_name
-from tests.answering import text
+from tests.answering import text, unresolved
 from tests.graphs import Node, Plan, Record, Reply, Take, Watched, build
 from tests.random_graphs import Person, allowed, check_round, drive, many, plans, reply_of, run, scripts, still_running
 from tests.sequential import Known, Reference, Verdict
@@ -223,9 +223,7 @@ def failed(plan: Plan, index: int) -> str:
 
 
 def declined(parameter: str) -> str:
-    return (
-        f"Error executing tool consume: Resolver for parameter {parameter!r} could not resolve: elicitation was decline"
-    )
+    return f"Error executing tool consume: {unresolved(parameter, 'decline')}"
 
 
 async def test_a_declined_call_sent_again_gets_the_same_reply_though_resolvers_finish_in_another_order() -> None:

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from bespeak.cli.commands import app
 from bespeak.cli.exit_codes import ExitCode
+from tests.answering import unresolved
 from tests.cli.terminals import at_terminal, in_a_process
 from tests.transcripts import check_transcript, commands, write_files
 
@@ -124,7 +125,7 @@ def test_a_confirmation_that_is_sent_is_ignored_and_the_person_is_asked_all_the_
 def test_a_question_that_is_not_accepted_ends_the_call_with_an_error(typed: str, action: str) -> None:
     ended = at_terminal("call", "server.py", "order_book", "title=Neuromancer", typed=f"{typed}\n")
     assert ended.code == ExitCode.FAILED
-    assert ended.out.endswith(f"elicitation was {action}\n")
+    assert ended.out.endswith(f"{unresolved('backorder', action)}\n")
 
 
 @pytest.mark.usefixtures("in_a_folder_with_the_server")

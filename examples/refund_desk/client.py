@@ -148,7 +148,8 @@ async def show(server: Server, mode: str = "auto") -> int:
     person = Person(refund_scope=DECLINE)
     result = await refund(server, mode, "Declining the scope ends the call.", "ORD-7002", person)
     assert said(result) == (
-        "Error executing tool refund_order: Resolver for parameter 'scope' could not resolve: elicitation was decline"
+        "Error executing tool refund_order: Resolver for parameter 'scope' could not resolve: "
+        "elicitation was decline. A person said no. Do not try again in another way."
     )
     assert person.asked == {"refund_scope": 1}
     asked += person.asked

@@ -52,6 +52,12 @@ MISTAKES: dict[str, Mistake] = {
         "--answer",
         "server:ask=decline",
     ),
+    "A question that the person dismisses": called(
+        f"def ask() -> Elicit[bool]:\n    return Elicit('Sure?', bool)\n{_ASKS}",
+        "title=Dune",
+        "--answer",
+        "server:ask=cancel",
+    ),
     "An argument that does not fit": called(
         "@mcp.tool()\ndef order_book(title: str, copies: int) -> str: ...\n", "title=Dune", "copies=many"
     ),

@@ -12,8 +12,12 @@ from bespeak import (
     NotAsked,
     Resolve,
 )
+from tests.answering import unresolved
 
-UNRESOLVED = "Error executing tool take: Resolver for parameter 'it' could not resolve: elicitation was"
+
+def ended(action: str, parameter: str = "it") -> str:
+    """The error of a call that an outcome ends."""
+    return f"Error executing tool take: {unresolved(parameter, action)}"
 
 
 async def ask() -> Elicit[int]:

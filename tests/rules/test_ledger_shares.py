@@ -7,7 +7,7 @@ import pytest
 from bespeak import Elicit, MCPServer, RequestStateSecurity, Resolve
 from bespeak.client.client import Client
 from bespeak.state.stores.memory import MemoryStore
-from tests.answering import Person, accept, text
+from tests.answering import Person, accept, text, unresolved
 from tests.conftest import Connect
 from tests.transports.http.legacy.older_client import MODERN, Older, modern, served
 
@@ -71,7 +71,7 @@ async def decline(client: Older, asked: dict[str, Any], **headers: Any) -> str:
     return (await client.post(modern("tools/call", params), **routed)).text
 
 
-DECLINED = "Error executing tool pay: Resolver for parameter 'approval' could not resolve: elicitation was decline"
+DECLINED = f"Error executing tool pay: {unresolved('approval', 'decline')}"
 
 
 async def test_declines_from_one_address_leave_room_for_another() -> None:

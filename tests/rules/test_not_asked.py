@@ -18,7 +18,7 @@ from bespeak import (
     NotAsked,
     Resolve,
 )
-from tests.answering import CANCEL, DECLINE, Person, accept, text
+from tests.answering import CANCEL, DECLINE, Person, accept, text, unresolved
 from tests.conftest import Connect
 from tests.wires import Listening
 
@@ -63,8 +63,8 @@ FORM = "{'elicitation': {'form': {}}}"
     ("answer", "outcome", "error"),
     [
         (accept(value=True), "accepted True", None),
-        (DECLINE, "declined", "could not resolve: elicitation was decline"),
-        (CANCEL, "dismissed", "could not resolve: elicitation was cancel"),
+        (DECLINE, "declined", unresolved("ok", "decline")),
+        (CANCEL, "dismissed", unresolved("ok", "cancel")),
     ],
     ids=["accepted", "declined", "dismissed"],
 )

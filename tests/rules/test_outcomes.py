@@ -19,9 +19,9 @@ from tests.rules.consumers import (
     ACCEPTED,
     CANCELLED,
     DECLINED,
-    UNRESOLVED,
     ask,
     computed,
+    ended,
     serving,
     take_accepted,
     take_accepted_or_default,
@@ -40,14 +40,14 @@ from tests.rules.consumers import (
 @pytest.mark.parametrize(
     ("consumer", "accepted", "declined", "cancelled"),
     [
-        (take_value, "3", f"{UNRESOLVED} decline", f"{UNRESOLVED} cancel"),
+        (take_value, "3", ended("decline"), ended("cancel")),
         (take_value_or_default, "3", "-1", "-1"),
         (take_outcome, ACCEPTED, DECLINED, CANCELLED),
         (take_outcome_or_default, ACCEPTED, DECLINED, CANCELLED),
-        (take_accepted, ACCEPTED, f"{UNRESOLVED} decline", f"{UNRESOLVED} cancel"),
+        (take_accepted, ACCEPTED, ended("decline"), ended("cancel")),
         (take_accepted_or_default, ACCEPTED, "None", "None"),
-        (take_clear, ACCEPTED, DECLINED, f"{UNRESOLVED} cancel"),
-        (take_refusal, f"{UNRESOLVED} accept", DECLINED, CANCELLED),
+        (take_clear, ACCEPTED, DECLINED, ended("cancel")),
+        (take_refusal, ended("accept"), DECLINED, CANCELLED),
     ],
     ids=lambda one: getattr(one, "__name__", None),
 )
@@ -82,7 +82,7 @@ async def test_a_computed_value_nobody_can_take_ends_the_call_as_an_answer_would
         return f"{it!r}"
 
     async with in_memory(serving(take)) as client:
-        assert text(await client.call_tool("take")) == f"{UNRESOLVED} accept"
+        assert text(await client.call_tool("take")) == ended("accept")
 
 
 @pytest.mark.asking_revisions
@@ -112,7 +112,7 @@ async def test_a_decline_that_a_resolver_cannot_do_without_ends_the_call_naming_
 
     async with connect(serving(take), elicitation_callback=Person({"ask": DECLINE})) as client:
         result = await client.call_tool("take")
-    assert text(result) == UNRESOLVED.replace("'it'", "'number'") + " decline"
+    assert text(result) == ended("decline", "number")
 
 
 @pytest.mark.asking_revisions

@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, computed_field
 
 from bespeak import Elicit, InvalidSignature, MCPServer, Resolve, ToolError
-from tests.answering import DECLINE, Person, accept, text
+from tests.answering import DECLINE, Person, accept, text, unresolved
 from tests.conftest import Connect
 
 
@@ -115,9 +115,7 @@ async def test_a_decline_on_the_way_runs_no_phase_two(in_memory: Connect) -> Non
     async with in_memory(chain.mcp, elicitation_callback=person) as client:
         result = await client.call_tool("chain")
     assert result.is_error
-    assert text(result) == (
-        "Error executing tool chain: Resolver for parameter 'second' could not resolve: elicitation was decline"
-    )
+    assert text(result) == f"Error executing tool chain: {unresolved('second', 'decline')}"
     assert {"stock", "above", "body"}.isdisjoint(chain.runs)
 
 

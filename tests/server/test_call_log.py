@@ -2,7 +2,7 @@
 
 import logging
 import re
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 from mcp_types import ElicitRequestParams, ElicitResult
@@ -10,6 +10,8 @@ from mcp_types import ElicitRequestParams, ElicitResult
 from bespeak import Client, Elicit, MCPError, MCPServer, Resolve, ToolError
 from bespeak.client import ClientRequestContext
 from bespeak.server import call_log
+from tests.answering import CANCEL, DECLINE
+from tests.rules.raw_calls import opened
 
 mcp = MCPServer("logged")
 
@@ -20,6 +22,11 @@ async def confirm(secret: str) -> Elicit[bool]:
 
 @mcp.tool()
 async def buy(secret: str, sure: Annotated[bool, Resolve(confirm)]) -> str:
+    return secret
+
+
+@mcp.prompt()
+async def offer(secret: str, sure: Annotated[bool, Resolve(confirm)]) -> str:
     return secret
 
 
@@ -91,6 +98,40 @@ async def test_a_call_of_an_older_client_has_one_line_that_counts_its_questions(
 async def test_a_call_that_fails_is_logged_without_its_message(log: pytest.LogCaptureFixture, mode: str) -> None:
     await call(mode, "fail")
     assert lines(log) == [("INFO", "fail, round 1: failed")]
+
+
+@pytest.mark.parametrize(("answer", "said"), [(DECLINE, "declined"), (CANCEL, "cancelled")])
+async def test_a_call_that_a_person_ends_has_not_failed(
+    log: pytest.LogCaptureFixture, answer: ElicitResult, said: str
+) -> None:
+    async def end(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        return answer
+
+    for mode in ("auto", "legacy"):
+        async with Client(mcp, mode=mode, elicitation_callback=end) as client:
+            await client.call_tool("buy", {"secret": "hunter2"})
+            with pytest.raises(MCPError):
+                await client.get_prompt("offer", {"secret": "hunter2"})
+    assert [line for _, line in lines(log)] == [
+        "buy, round 1: asked 1 question",
+        f"buy, round 2: {said}",
+        "offer, round 1: asked 1 question",
+        f"offer, round 2: {said}",
+        f"buy, round 1: {said} after 1 question",
+        f"offer, round 1: {said}",
+    ]
+
+
+async def test_a_no_that_is_sent_again_is_logged_as_a_no_again(log: pytest.LogCaptureFixture) -> None:
+    async with opened(Client, mcp) as client:
+        params: dict[str, Any] = {"name": "buy", "arguments": {"secret": "hunter2"}}
+        asked = await client.session.request("tools/call", params)
+        answers = {key: {"action": "decline"} for key in asked["inputRequests"]}
+        for _ in range(2):
+            await client.session.request(
+                "tools/call", {**params, "inputResponses": answers, "requestState": asked["requestState"]}
+            )
+    assert [line for _, line in lines(log)][1:] == ["buy, round 2: declined"] * 2
 
 
 async def test_an_error_of_the_protocol_is_logged_with_its_code(log: pytest.LogCaptureFixture) -> None:

@@ -69,6 +69,15 @@ class Desk:
         async def or_not(words: Annotated[ElicitationResult[str] | NotAsked, Resolve(words, key="words")]) -> str:
             return type(words).__name__
 
+        async def handed_on(
+            words: Annotated[ElicitationResult[str], Resolve(words, key="words")],
+        ) -> ElicitationResult[str]:
+            return words
+
+        @mcp.tool()
+        async def say_later(words: Annotated[str, Resolve(handed_on)]) -> str:
+            return f"said {words}"
+
         async def short() -> Elicit[Letter]:
             return Elicit("One letter?", Letter)
 
@@ -232,6 +241,16 @@ async def test_an_approved_call_that_fails_says_so(desk: Desk, mode: Any) -> Non
     async with Client(desk.mcp, elicitation_callback=Person({"words": accepts(value="x")}), mode=mode) as client:
         assert (await client.call_tool("fail")).is_error
     assert desk.only("finished").reason == "failed"
+
+
+@pytest.mark.parametrize(("answer", "reason"), [(DECLINE, "declined"), (CANCEL, "cancelled")])
+@pytest.mark.parametrize(("mode", "tool"), [("auto", "say"), ("auto", "say_later"), ("legacy", "say_later")])
+async def test_a_claimed_call_that_a_person_ends_has_not_failed(
+    desk: Desk, answer: Any, reason: str, mode: Any, tool: str
+) -> None:
+    async with Client(desk.mcp, elicitation_callback=Person({"words": answer}), mode=mode) as client:
+        assert (await client.call_tool(tool)).is_error
+    assert desk.only("finished").reason == reason
 
 
 async def test_a_question_that_nobody_answers_in_time_has_expired() -> None:

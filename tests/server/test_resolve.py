@@ -32,7 +32,7 @@ from bespeak.server.resolve import (
     resolve_arguments,
     returns_input_required,
 )
-from tests.answering import CANCEL, DECLINE, Person, accept, text
+from tests.answering import CANCEL, DECLINE, Person, accept, text, unresolved
 from tests.conftest import Connect
 from tests.serving import serve
 
@@ -215,7 +215,7 @@ async def test_a_decline_is_a_tool_error_for_whoever_wants_the_bare_value(
     async with in_memory(by_hand(order, {"title"}), elicitation_callback=Person({"confirm": answer})) as client:
         result = await client.call_tool("tool")
     assert result.is_error
-    assert text(result).endswith(f"Resolver for parameter 'sure' could not resolve: elicitation was {action}")
+    assert text(result).endswith(unresolved("sure", action))
 
 
 @pytest.mark.every_revision

@@ -7,6 +7,7 @@ import pytest
 from storm.replies import Ending, read_reply
 
 from bespeak.protocol.session_facts import SessionsUnavailable
+from bespeak.resolve.errors import Aborted
 from bespeak.state.ledger import LedgerUnavailable, OutcomeUnknown, ResultGone, SettledOtherwise, StillRunning
 from bespeak.transports.http.legacy.endpoint import WORKER_GONE
 
@@ -26,7 +27,7 @@ def tool_error(text: object) -> bytes:
         (OutcomeUnknown(), Ending.OUTCOME_UNKNOWN),
         (StillRunning(), Ending.STILL_RUNNING),
         (LedgerUnavailable(), Ending.STORE_UNREACHABLE),
-        ("Resolver for parameter 'consent' could not resolve: elicitation was decline", Ending.DECLINED),
+        (Aborted("consent", "decline"), Ending.DECLINED),
         (f"resolver 'consent' got no answer: {SessionsUnavailable()}", Ending.STORE_UNREACHABLE),
         (SettledOtherwise(), Ending.UNEXPECTED),
         (ResultGone(), Ending.UNEXPECTED),

@@ -1,7 +1,7 @@
 """Errors of the engine: all faults of a consumer at registration, and the error that ends a call."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from bespeak.protocol.capabilities import capability_names
 from bespeak.protocol.errors import ClientVisibleError
@@ -37,8 +37,24 @@ class ToolError(ClientVisibleError):
     """An error whose text is shown to the model."""
 
 
+Refusal = Literal["declined", "cancelled"]
+"""How a person ended a call: with a no, or by dismissing the question."""
+
+_REFUSALS: dict[str, Refusal] = {"decline": "declined", "cancel": "cancelled"}
+_FOLLOWS: dict[str, str] = {
+    "decline": ". A person said no. Do not try again in another way.",
+    "cancel": ". The question was dismissed without an answer.",
+}
+"""What a model reads after the error's first words, so that it does not take a person's no for a crash."""
+
+
 class Aborted(ToolError):
     """A question was declined or cancelled, and a consumer needs its answer. Final: it settles the call."""
+
+    def __init__(self, parameter: str, action: str) -> None:
+        self.refusal: Refusal | None = _REFUSALS.get(action)
+        ended = f"Resolver for parameter {parameter!r} could not resolve: elicitation was {action}"
+        super().__init__(ended + _FOLLOWS.get(action, ""))
 
 
 class BadAnswer(ToolError, ValueError):

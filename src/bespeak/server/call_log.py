@@ -30,7 +30,7 @@ def log_result(incoming: Incoming, result: dict[str, Any], began: float) -> None
     pushed = incoming.asker.asked if incoming.asker is not None else 0
     after = f" after {_questions(pushed)}" if pushed else ""
     if result.get("isError"):
-        _log(logging.INFO, incoming, f"failed{after}", seconds)
+        _log(logging.INFO, incoming, f"{incoming.refusal or 'failed'}{after}", seconds)
     elif after or incoming.round > 1 or seconds > SLOW_SECONDS:
         _log(logging.INFO, incoming, f"done{after}", seconds)
     elif logger.isEnabledFor(logging.DEBUG):
@@ -40,7 +40,7 @@ def log_result(incoming: Incoming, result: dict[str, Any], began: float) -> None
 def log_error(incoming: Incoming, error: Exception, began: float) -> None:
     """Log a round that ended with an error of the protocol."""
     code = f" with error {error.code}" if isinstance(error, MCPError) else ""
-    _log(logging.INFO, incoming, f"failed{code}", clock() - began)
+    _log(logging.INFO, incoming, incoming.refusal or f"failed{code}", clock() - began)
 
 
 def _log(level: int, incoming: Incoming, outcome: str, seconds: float) -> None:

@@ -58,7 +58,7 @@ class Decision:
     seconds: float | None = None
     """The time between the question and its answer, or between the claim and its end."""
     reason: str | None = None
-    """Why something was refused or has expired, or that a finished call has failed."""
+    """Why something was refused or has expired, or how a finished call has failed."""
 
 
 DecisionHook = Callable[[Decision], Awaitable[None] | None]
@@ -220,6 +220,6 @@ class CallDecisions:
         self._began[""] = self._clock()
         self._report("claimed")
 
-    def finished(self, *, failed: bool) -> None:
-        """The approved call has ended."""
-        self._report("finished", seconds=self._waited(""), reason="failed" if failed else None)
+    def finished(self, failure: str | None) -> None:
+        """The claimed call has ended. `failure` says how, if it failed."""
+        self._report("finished", seconds=self._waited(""), reason=failure)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from bespeak.protocol.headers import Headers
 from bespeak.protocol.messages import Request
+from bespeak.resolve.errors import Refusal
 from bespeak.server.legacy.pushing import Asker
 from bespeak.transports.interfaces import Notify
 
@@ -24,6 +25,8 @@ class Incoming:
     """The URI of the resource or template that is read, as it was registered; `None` for everything else."""
     round: int = 1
     """Which round of its call it is. A call of an older client has one."""
+    refusal: Refusal | None = None
+    """How a person ended its call, if one did."""
 
     @property
     def sender(self) -> tuple[str | None, str | None]:

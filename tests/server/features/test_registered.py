@@ -152,7 +152,7 @@ def test_a_mistake_of_the_client_is_not_an_internal_error(error: ToolError) -> N
     assert (refused.code, refused.message) == (-32602, f"It failed: {error}")
 
 
-@pytest.mark.parametrize("error", [Aborted("declined"), NotAnswered("silent")])
+@pytest.mark.parametrize("error", [Aborted("sure", "decline"), NotAnswered("silent")])
 def test_a_prompt_or_resource_that_nobody_agreed_to_is_the_same_text_as_an_error_32603(error: ToolError) -> None:
     refused = protocol_error("It failed", error, "x")
     assert (refused.code, refused.message) == (-32603, f"It failed: {error}")

@@ -30,7 +30,8 @@ class Settlements:
         self._values: list[Any] = [None] * count
         self.outcomes: list[Outcome | None] = [None] * count
         self.not_asked: dict[int, NotAsked] = {}
-        self._aborts: dict[int, str] = {}
+        self._aborts: dict[int, tuple[FromNode, Outcome]] = {}
+        """The consumer's parameter and the outcome it cannot do with, by the resolver."""
         self._lacking: dict[str, Any] = {}
         self._obstacle: AskingObstacle | None = None
         """Why the client could not be asked something that it would have to be asked."""
@@ -45,7 +46,7 @@ class Settlements:
     def check(self) -> None:
         """Raise `Aborted` or `MissingCapability` if the call cannot go on."""
         if self._aborts:
-            raise Aborted(self._aborts[min(self._aborts)])
+            raise _aborted(*self._aborts[min(self._aborts)])
         if self._lacking:
             raise MissingCapability(self._lacking, self._obstacle and self._obstacle.words)
 
@@ -71,7 +72,7 @@ class Settlements:
         self.done[node.index] = True
         for use in self._graph.uses[node.index]:
             if not _acceptable(use.input, outcome) and not use.input.has_default:
-                self._aborts[node.index] = _unresolved(use.input, outcome)
+                self._aborts[node.index] = (use.input, outcome)
                 self.limit = min(self.limit, node.index)
                 return
 
@@ -108,7 +109,7 @@ class Settlements:
                 return value
             outcome = AcceptedElicitation(data=value)
             if not wanted.has_default and not _acceptable(wanted, outcome):
-                raise Aborted(_unresolved(wanted, outcome))
+                raise _aborted(wanted, outcome)
         if wanted.accepts(type(outcome)):
             return outcome
         if isinstance(outcome, AcceptedElicitation) and not wanted.takes:
@@ -126,5 +127,5 @@ def _default(wanted: FromNode) -> Any:
     return wanted.default.make() if isinstance(wanted.default, Factory) else wanted.default
 
 
-def _unresolved(wanted: FromNode, outcome: Outcome) -> str:
-    return f"Resolver for parameter {wanted.parameter!r} could not resolve: elicitation was {outcome.action}"
+def _aborted(wanted: FromNode, outcome: Outcome) -> Aborted:
+    return Aborted(wanted.parameter, outcome.action)

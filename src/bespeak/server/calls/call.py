@@ -194,6 +194,8 @@ class Call(Outliving):
         except asyncio.CancelledError as error:
             return failed(self.consumer, self._cancelled(error), raise_exceptions=self._raise_exceptions)
         except Exception as error:  # noqa: BLE001 - the edge where an author's crash becomes an answer
+            if isinstance(error, Aborted):
+                self.refusal = error.refusal
             return failed(self.consumer, error, raise_exceptions=self._raise_exceptions)
 
     def _cancelled(self, error: asyncio.CancelledError) -> Exception:

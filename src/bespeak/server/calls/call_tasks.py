@@ -8,6 +8,8 @@ import weakref
 from dataclasses import dataclass, field
 from typing import Any
 
+from bespeak.resolve.errors import Refusal
+
 logger = logging.getLogger("bespeak.server")
 
 DRAIN_SECONDS = 30.0
@@ -18,6 +20,9 @@ CUT_OFF_SECONDS = 1.0
 
 class Outliving:
     """A call that runs in a task of its own."""
+
+    refusal: Refusal | None = None
+    """How a person ended it, if one did."""
 
     name: str
     """The name of the tool, prompt or resource that is called."""

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 from pydantic_core import from_json, to_json
 
 from bespeak.protocol.errors import MCPError
+from bespeak.resolve.errors import Refusal
 from bespeak.resolve.graph.model import Graph
 from bespeak.resolve.reading.callables import Kind
 
@@ -76,19 +77,24 @@ class Reply(NamedTuple):
 
     result: dict[str, Any] | None
     error: MCPError | None = None
+    refusal: Refusal | None = None
+    """How a person ended the call, if one did."""
 
     @property
-    def failed(self) -> bool:
-        return self.error is not None or bool(self.result and self.result.get("isError"))
+    def failure(self) -> str | None:
+        """How the call failed, in one word; `None` if it did not."""
+        failed = self.error is not None or bool(self.result and self.result.get("isError"))
+        return self.refusal or ("failed" if failed else None)
 
     def encode(self) -> bytes:
-        return to_json({"error": self.error.body()} if self.error else {"result": self.result})
+        end = {"error": self.error.body()} if self.error else {"result": self.result}
+        return to_json({**end, "refusal": self.refusal} if self.refusal else end)
 
     @staticmethod
     def decode(raw: bytes) -> "Reply":
         reply = from_json(raw)
         error = reply.get("error")
-        return Reply(reply.get("result"), MCPError(**error) if error else None)
+        return Reply(reply.get("result"), MCPError(**error) if error else None, reply.get("refusal"))
 
     def unwrap(self) -> dict[str, Any]:
         if self.error is not None:

@@ -80,6 +80,7 @@ class CallServing:
                 return await call.run()
             return await self._run(call, context, arguments, own_task=own_task)
         finally:
+            incoming.refusal = call.refusal
             end(context)
 
     async def ask(
@@ -167,6 +168,7 @@ class CallServing:
             own_task = consumer.graph.has_generators or (consumer.may_ask and not call.ends_at_once)
             return await self._run(call, context, arguments, own_task=own_task)
         finally:
+            incoming.refusal = call.refusal
             end(context)
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from bespeak.protocol.errors import MCPError
 from bespeak.resolve.asking.digests import json_bytes
+from bespeak.resolve.errors import Aborted
 from bespeak.server.calls.body import failure_of
 from bespeak.server.calls.call_tasks import Outliving
 from bespeak.server.calls.replies import Consumer, Reply
@@ -91,7 +92,8 @@ class ApprovalSpender:
             raw = reply.encode()
         await claimed.finish(self._seal.close_result(approval.key, raw))
         if self._record is not None:
-            self._record.finished(failed=reply.failed)
+            self._record.finished(reply.failure)
+        self._call.refusal = reply.refusal
         if self._raised is not None:
             raise self._raised
         return reply.unwrap()
@@ -126,6 +128,7 @@ class ApprovalSpender:
             raise ResultGone from None
         if self._record is not None:
             self._record.replayed()
+        self._call.refusal = reply.refusal
         return reply.unwrap()
 
     async def _reply(self, work: Work) -> Reply:
@@ -141,10 +144,11 @@ class ApprovalSpender:
     def _failure(self, error: Exception) -> Reply:
         if self._raise_exceptions:  # otherwise nobody needs it, and its traceback holds all that the call keeps
             self._raised = error
+        refusal = error.refusal if isinstance(error, Aborted) else None
         try:
-            return Reply(failure_of(self._consumer, error))
+            return Reply(failure_of(self._consumer, error), refusal=refusal)
         except MCPError as protocol_error:
-            return Reply(None, protocol_error)
+            return Reply(None, protocol_error, refusal)
 
 
 def raising(error: Exception) -> Work:

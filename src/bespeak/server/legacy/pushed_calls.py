@@ -8,7 +8,7 @@ from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.input_responses import typed_answer
 from bespeak.resolve.asking.progress import Progress
-from bespeak.resolve.errors import NotAnswered, ToolError
+from bespeak.resolve.errors import Aborted, NotAnswered, ToolError
 from bespeak.resolve.running.rounds import Round
 from bespeak.server.calls.body import result_of
 from bespeak.server.calls.by_hand import asks_by_hand
@@ -88,10 +88,10 @@ class PushedCall(Call):
         await record.written()
         try:
             result = await self._conclude(round_, arguments)
-        except BaseException:
-            record.finished(failed=True)
+        except BaseException as error:
+            record.finished((error.refusal if isinstance(error, Aborted) else None) or "failed")
             raise
-        record.finished(failed=bool(result.get("isError")))
+        record.finished("failed" if result.get("isError") else None)
         return result
 
     # By hand
