@@ -85,6 +85,8 @@ class Round:
 
     asked = False
     """Whether anything was pushed."""
+    _in_place = True
+    """Whether resolvers that never wait may be run one after another: no answer of theirs has to wait for the ledger."""
     _turns: Turns | None = None
 
     def __init__(
@@ -114,8 +116,10 @@ class Round:
         self._guarded = False
         self._watcher = watcher
         self._take_try = take_try
-        self._in_place = not any(shown.takes_tries for shown in progress.shown.values())
-        """Whether no answer has to wait for the ledger."""
+        if graph.overridden and watcher is not None:  # overrides are reported step by step
+            self._in_place = False
+        elif progress.shown:
+            self._in_place = not any(shown.takes_tries for shown in progress.shown.values())
         self._hold = hold
         if push is not None:
             asking = [index for index in graph.questions if graph.nodes[index].may_ask]
@@ -164,8 +168,7 @@ class Round:
     def _run(self, indices: tuple[int, ...]) -> Coroutine[Any, Any, None]:
         """Run the resolvers of a phase. Raises `Aborted` or `MissingCapability` if the call cannot go on after it."""
         pushes = self._turns is not None and indices is self.graph.questions
-        reports = self._watcher is not None and self.graph.overridden  # overrides are reported step by step
-        if indices in self.graph.at_once and self._in_place and not (pushes or reports):
+        if self._in_place and not pushes and indices in self.graph.at_once:
             return self._run_at_once(indices)
         return self._run_phase(indices)
 
