@@ -21,7 +21,10 @@ from tests.graphs import Node, Plan, Record, Reply, Take, Watched, build
 from tests.random_graphs import Person, allowed, check_round, drive, many, plans, reply_of, run, scripts, still_running
 from tests.sequential import Known, Reference, Verdict
 
-OTHERWISE = "Error executing tool consume: this call was already settled with other answers; start a new call"
+OTHERWISE = (
+    "Error executing tool consume: this call was already settled with other answers; check whether it took effect "
+    "before you start a new one"
+)
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,10 @@ class Desk:
     async def refused(self, held: Held, move: Move) -> None:
         spoiled = replace(held, token=f"{held.token}A") if move.spoil == "token" else held
         reply = await self.send(spoiled, {}, self.x + (move.spoil == "arguments"))
-        assert reply == "-32602: invalid or expired requestState; start the call again"
+        assert (
+            reply
+            == "-32602: invalid or expired requestState; if the call may have taken effect, check before you start it again"
+        )
         assert self.watched.rounds[-1].ran == []
 
     def check(

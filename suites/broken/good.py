@@ -174,7 +174,10 @@ class Till:
 
     def opened(self, call: Call) -> Progress:
         body, _, signature = (call.state or "").partition(".")
-        refusal = Refused(INVALID_PARAMS, "invalid or expired requestState; start the call again")
+        refusal = Refused(
+            INVALID_PARAMS,
+            "invalid or expired requestState; if the call may have taken effect, check before you start it again",
+        )
         if not hmac.compare_digest(signature.encode(errors="replace"), self._signature(call, body).encode()):
             raise refusal
         call_id, answers, until = json.loads(base64.urlsafe_b64decode(body))

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel
 from bespeak import Client, Elicit, MCPError, MCPServer, RequestStateSecurity, Resolve
 from bespeak.state.stores.memory import MemoryStore
 
-REFUSAL = "invalid or expired requestState; start the call again"
+REFUSAL = "invalid or expired requestState; if the call may have taken effect, check before you start it again"
 
 
 OLD, NEW = "old key " * 8, "new key " * 8

@@ -96,5 +96,7 @@ async def test_nobody_is_asked_again_for_a_call_that_is_settled(in_memory: Conne
         await send(client, **retry)
         fork = await send(client, **{**retry, "inputResponses": {"approve": answer}})
     # The balance has changed, and so has the question; but its answer could not be spent any more.
-    assert fork["content"][0]["text"].endswith("this call was already settled with other answers; start a new call")
+    assert fork["content"][0]["text"].endswith(
+        "this call was already settled with other answers; check whether it took effect before you start a new one"
+    )
     assert till.paid == 1

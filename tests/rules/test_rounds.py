@@ -100,7 +100,7 @@ async def test_the_last_slip_is_final(in_memory: Connect) -> None:
         state = (await send(client, "take"))["requestState"]
         for _ in range(2):
             assert "no valid answer" in failed(await send(client, "take", {"even": accept(number=3)}, state))
-        assert "this call is over" in failed(await send(client, "take", {"even": accept(number=4)}, state))
+        assert "takes no more answers" in failed(await send(client, "take", {"even": accept(number=4)}, state))
 
 
 async def test_a_question_may_be_declined_after_a_slip(in_memory: Connect) -> None:

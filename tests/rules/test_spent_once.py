@@ -16,7 +16,10 @@ from tests.waiting import turns
 
 Sent = dict[str, Any]
 DECLINE: Sent = {"action": "decline"}
-OTHERWISE = "Error executing tool pay: this call was already settled with other answers; start a new call"
+OTHERWISE = (
+    "Error executing tool pay: this call was already settled with other answers; check whether it took effect "
+    "before you start a new one"
+)
 
 
 class Approval(BaseModel):

@@ -18,7 +18,7 @@ from tests.state.stores.redis_servers import own_server
 
 KEYS = ["k" * 32]
 CODE = "7391"
-OVER = "'code' was answered 3 times without a valid answer, so this call is over; start a new call"
+OVER = "'code' was answered 3 times in this call, and takes no more answers; check whether the call took effect before you start"
 
 
 class Bank:
@@ -79,7 +79,7 @@ def connected(bank: Bank) -> Client:
 # Guesses from one state
 
 
-@pytest.fixture(params=["memory", "sqlite", "redis"])
+@pytest.fixture(params=["memory", "sqlite", pytest.param("redis", marks=pytest.mark.long)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Any]:
     if request.param == "memory":
         yield MemoryStore()
@@ -97,16 +97,22 @@ async def workers(bank: Bank, number: int) -> AsyncGenerator[list[Client]]:
 
 
 @pytest.mark.timing
-@pytest.mark.parametrize(("number", "guesses"), [(1, 1000), (4, 1000)])
+@pytest.mark.parametrize("number", [1, 4])
 async def test_of_a_thousand_different_guesses_at_once_at_most_attempts_reach_the_validator(
-    store: Any, number: int, guesses: int
+    store: Any, number: int
 ) -> None:
-    bank = Bank(store)
-    codes = [f"{one:04}" for one in range(guesses)]
+    bank, guesses = Bank(store), 1000
+    # Each operation of Redis that is under way has a connection of its own.
+    room = asyncio.Semaphore(100 if "redis" in str(store) else guesses)
+
+    async def guess(client: Client, begun: Begun, code: str) -> dict[str, Any]:
+        async with room:
+            return await begun.guess(client, code)
+
     async with workers(bank, number) as clients:
         begun = Begun(await send(clients[0], "pay"))
         replies = await asyncio.gather(
-            *(begun.guess(clients[index % number], code) for index, code in enumerate(codes))
+            *(guess(clients[index % number], begun, f"{index:04}") for index in range(guesses))
         )
         assert len(bank.tried) == len(set(bank.tried)) == 3
         assert sum(one["resultType"] == "input_required" for one in replies) <= 2
@@ -126,7 +132,7 @@ async def test_guesses_one_after_another_from_the_first_state_are_as_few(bank: B
             await begun.guess(client, "2222")
         )
         for code in ("3333", CODE):
-            assert failed(await begun.guess(client, code)).endswith(OVER)
+            assert OVER in failed(await begun.guess(client, code))
     assert bank.tried == ["0000", "1111", "2222"]
     assert bank.paid == 0
 
@@ -140,7 +146,7 @@ async def test_the_last_try_settles_the_call_for_every_copy_of_its_states(bank: 
         for state in (first, second):
             # The guess before has its try, and is asked for no more.
             assert "already settled with other answers" in failed(await state.guess(client, "0000"))
-            assert failed(await state.guess(client, CODE)).endswith(OVER)
+            assert OVER in failed(await state.guess(client, CODE))
         # The last request again gets its answer again.
         assert "after 3 attempts" in failed(await second.guess(client, "2222"))
     assert bank.paid == 0
@@ -201,7 +207,7 @@ async def test_one_attempt_means_one_try() -> None:
     async with connected(bank) as client:
         begun = Begun(await send(client, "pay"))
         assert "after 1 attempt:" in failed(await begun.guess(client, "0000"))
-        assert "was answered once without a valid answer" in failed(await begun.guess(client, CODE))
+        assert "was answered once in this call, and takes no more answers" in failed(await begun.guess(client, CODE))
     assert bank.tried == ["0000"]
 
 

@@ -233,7 +233,10 @@ async def test_a_call_settled_otherwise_is_refused_with_the_reason(desk: Desk) -
         state, keys = await begun(client, "say")
         await send(client, "say", {keys[0]: accept(value=SECRET)}, state)
         await send(client, "say", {keys[0]: accept(value="another")}, state)
-    assert desk.only("refused").reason == "this call was already settled with other answers; start a new call"
+    assert (
+        desk.only("refused").reason
+        == "this call was already settled with other answers; check whether it took effect before you start a new one"
+    )
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -279,7 +279,10 @@ async def test_a_state_of_the_author_s_own_is_no_progress() -> None:
 
     state = (await sent(mcp, {}))["result"]["requestState"]
     error = (await sent(mcp, {}, requestState=state))["error"]
-    assert error == {"code": -32602, "message": "invalid or expired requestState; start the call again"}
+    assert error == {
+        "code": -32602,
+        "message": "invalid or expired requestState; if the call may have taken effect, check before you start it again",
+    }
 
 
 async def test_by_hand_a_missing_capability_uses_the_round_up() -> None:
@@ -302,7 +305,9 @@ async def test_by_hand_a_bad_answer_uses_the_round_up() -> None:
     good = {key: {"action": "accept", "content": {"confirm": True}}}
     assert (await sent(mcp, able, requestState=state, inputResponses=bad))["result"]["isError"]
     again = (await sent(mcp, able, requestState=state, inputResponses=good))["result"]
-    assert again["content"][0]["text"].endswith("this call was already settled with other answers; start a new call")
+    assert again["content"][0]["text"].endswith(
+        "this call was already settled with other answers; check whether it took effect before you start a new one"
+    )
 
 
 async def declined(fn: Callable[..., Any], copied: bool) -> Any:

@@ -15,7 +15,9 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="this system has no fork"),
 ]
 
-REFUSED = "child -32602 invalid or expired requestState; start the call again"
+REFUSED = (
+    "child -32602 invalid or expired requestState; if the call may have taken effect, check before you start it again"
+)
 
 
 def store_url(kind: str, folder: Path, request: pytest.FixtureRequest) -> str:

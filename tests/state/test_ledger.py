@@ -142,7 +142,10 @@ async def test_the_same_claim_waits_for_the_one_that_runs() -> None:
 async def test_other_answers_are_refused_after_the_end() -> None:
     ledger, work = Ledger(MemoryStore(), Clock()), Work()
     await spend(ledger, work)
-    with pytest.raises(SettledOtherwise, match="already settled with other answers; start a new call"):
+    with pytest.raises(
+        SettledOtherwise,
+        match="already settled with other answers; check whether it took effect before you start a new one",
+    ):
         await spend(ledger, work, "no")
     assert work.runs == 1
 

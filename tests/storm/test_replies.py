@@ -48,7 +48,14 @@ def test_a_question_is_no_end() -> None:
         (400, {"code": -32603, "message": WORKER_GONE}, Ending.WORKER_GONE),
         (500, {"code": -32603, "message": WORKER_GONE}, Ending.UNEXPECTED),
         (503, {"code": -32603, "message": str(SessionsUnavailable())}, Ending.STORE_UNREACHABLE),
-        (200, {"code": -32602, "message": "invalid or expired requestState; start the call again"}, Ending.UNEXPECTED),
+        (
+            200,
+            {
+                "code": -32602,
+                "message": "invalid or expired requestState; if the call may have taken effect, check before you start it again",
+            },
+            Ending.UNEXPECTED,
+        ),
         (404, {"code": -32600, "message": "the session does not exist"}, Ending.UNEXPECTED),
     ],
 )

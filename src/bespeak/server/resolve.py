@@ -112,7 +112,10 @@ async def resolve_arguments(
     try:
         progress = Progress.decode(facts.request_state.encode()) if facts.request_state is not None else Progress()
     except ValueError:
-        raise MCPError(INVALID_PARAMS, "invalid or expired requestState; start the call again") from None
+        raise MCPError(
+            INVALID_PARAMS,
+            "invalid or expired requestState; if the call may have taken effect, check before you start it again",
+        ) from None
     round_ = Round(
         plans.graph,
         arguments=tool_args,

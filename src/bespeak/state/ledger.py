@@ -49,7 +49,9 @@ class LedgerError(ToolError):
 
 class SettledOtherwise(LedgerError):
     def __init__(self) -> None:
-        super().__init__("this call was already settled with other answers; start a new call")
+        super().__init__(
+            "this call was already settled with other answers; check whether it took effect before you start a new one"
+        )
 
 
 class ResultGone(LedgerError):
@@ -76,7 +78,8 @@ class NoTriesLeft(LedgerError):
     def __init__(self, question: str, most: int) -> None:
         times = "once" if most == 1 else f"{most} times"
         super().__init__(
-            f"{question!r} was answered {times} without a valid answer, so this call is over; start a new call"
+            f"{question!r} was answered {times} in this call, and takes no more answers; check whether the call took effect "
+            "before you start a new one"
         )
 
 

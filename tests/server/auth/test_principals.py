@@ -136,7 +136,7 @@ async def test_the_state_of_one_principal_is_refused_to_another(
             await send(bob, "pay", answers, state)
         assert (caught.value.code, caught.value.message) == (
             -32602,
-            "invalid or expired requestState; start the call again",
+            "invalid or expired requestState; if the call may have taken effect, check before you start it again",
         )
         assert "the principal of the state and of the request differ" in caplog.text
         assert said(await send(alice, "pay", answers, state)) == f"paid True for {ISSUER}#sub=alice"

@@ -71,7 +71,10 @@ async def test_a_question_may_be_answered_without_any_state(in_memory: Connect) 
 async def test_a_state_that_was_not_sealed_never_reaches_the_author(in_memory: Connect, state: str) -> None:
     desk = Desk()
     async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
-        with pytest.raises(MCPError, match="invalid or expired requestState; start the call again") as raised:
+        with pytest.raises(
+            MCPError,
+            match="invalid or expired requestState; if the call may have taken effect, check before you start it again",
+        ) as raised:
             await request(client, requestState=state, inputResponses=named("you"))
     assert raised.value.code == -32602
     assert desk.seen == []
@@ -221,7 +224,10 @@ async def test_other_answers_to_a_spent_state_are_refused(in_memory: Connect, ot
         await request(client, requestState=token, inputResponses=named("you"))
         fork: Sent = {} if other is None else {"inputResponses": other}
         refused = await request(client, requestState=token, **fork)
-    settled = "Error executing tool greet: this call was already settled with other answers; start a new call"
+    settled = (
+        "Error executing tool greet: this call was already settled with other answers; check whether it took effect "
+        "before you start a new one"
+    )
     assert (refused["isError"], said(refused)) == (True, settled)
     assert len(desk.seen) == 2
 

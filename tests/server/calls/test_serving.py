@@ -91,7 +91,10 @@ async def test_generators_are_closed_when_a_call_or_a_completion_ends(respond: R
 @pytest.mark.parametrize("name", ["plain", "unsaid", "knowing", "resolved", "opening"])
 async def test_a_forged_state_is_refused_on_every_way(name: str) -> None:
     error = (await got(modern, name, requestState="forged"))["error"]
-    assert (error["code"], error["message"]) == (-32602, "invalid or expired requestState; start the call again")
+    assert (error["code"], error["message"]) == (
+        -32602,
+        "invalid or expired requestState; if the call may have taken effect, check before you start it again",
+    )
 
 
 @pytest.mark.parametrize("name", ["plain", "unsaid", "knowing", "resolved", "opening"])

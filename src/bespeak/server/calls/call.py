@@ -153,7 +153,10 @@ class Call(Outliving):
             logger.warning("refused the requestState of %r, request %r: %s", self.consumer.name, request_id, reason)
             if self._record is not None:
                 self._record.refused_state(reason)
-            raise MCPError(INVALID_PARAMS, "invalid or expired requestState; start the call again") from None
+            raise MCPError(
+                INVALID_PARAMS,
+                "invalid or expired requestState; if the call may have taken effect, check before you start it again",
+            ) from None
         self._state, self._ticket = state, Ticket(issued, expiry, state.deadline, state.incarnation)
         self._facts.id, self._facts.round = state.call_id, state.round + 1
         if self._record is not None:
