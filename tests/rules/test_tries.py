@@ -114,7 +114,7 @@ async def test_of_a_thousand_different_guesses_at_once_at_most_attempts_reach_th
         replies = await asyncio.gather(
             *(guess(clients[index % number], begun, f"{index:04}") for index in range(guesses))
         )
-        assert len(bank.tried) == len(set(bank.tried)) == 3
+        assert len(bank.tried) == len(set(bank.tried)) <= 3
         assert sum(one["resultType"] == "input_required" for one in replies) <= 2
         assert sum(bool(one.get("isError")) for one in replies) >= guesses - 2
         # Not even the right one, in any copy of the state.
