@@ -1,7 +1,10 @@
 """Type hints: aliases of every kind are resolved, and types that cannot agree are refused (design 4)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from asyncio import Future
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Annotated, Any, Generic, Literal, NewType, Protocol, TypeVar
 
@@ -128,6 +131,12 @@ def consumer(given: Any, taken: Any) -> Callable[..., Any]:
 
 Two = TypeAliasType("Two", Annotated[Stock, "noted"])
 
+
+@dataclass
+class Crate(Generic[T]):
+    content: T
+
+
 DISAGREE: dict[str, tuple[Any, Any, str]] = {
     "models": (Stock, Price, "returns Stock, but parameter 'value' takes Price"),
     "scalars": (int, str, "returns int, but parameter 'value' takes str"),
@@ -142,6 +151,14 @@ DISAGREE: dict[str, tuple[Any, Any, str]] = {
     "sample": (Sample, str, "returns Sample, but parameter 'value' takes str"),
     "roots": (ListRoots, list, "returns ListRoots, but parameter 'value' takes list"),
     "awaitable": (Awaitable[int], str, "takes str"),
+    "an item for a list": (int, list[int], "returns int, but parameter 'value' takes list[int]"),
+    "a list for an item": (list[int], int, "returns list[int], but parameter 'value' takes int"),
+    "a model for a dict": (Stock, dict[str, int], "returns Stock, but parameter 'value' takes dict[str, int]"),
+    "a bare list for a dict": (list, dict[str, int], "returns list, but parameter 'value' takes dict[str, int]"),
+    "a tuple for a set": (tuple[int, ...], set[int], "takes set[int]"),
+    "a dict for a union of lists": (dict[str, int], list[int] | list[str] | None, "takes list[int] | list[str] | None"),
+    "a list of the form's model": (Elicit[Stock], list[Stock], "takes list["),
+    "a model for a generic dataclass": (Stock, Crate[int], "takes "),
 }
 
 
@@ -159,7 +176,7 @@ async def test_a_resolver_whose_result_cannot_be_what_the_parameter_takes_is_ref
 
 
 @below_a_tool
-@pytest.mark.parametrize("taken", [int, Stock, Annotated[bytes, "noted"], int | None], ids=str)
+@pytest.mark.parametrize("taken", [int, Stock, Annotated[bytes, "noted"], int | None, list[str]], ids=str)
 async def test_a_parameter_taken_by_name_that_cannot_be_the_argument_is_refused(position: Position, taken: Any) -> None:
     async def by_name(title: Any) -> int: ...
 
@@ -219,7 +236,14 @@ PASS: dict[str, tuple[Any, Any]] = {
     "a type variable": (Stock, T),
     "literal": (Literal["a"], int),
     "parametrised lists": (list[int], list[str]),
-    "bare list for parametrised dict": (list, dict[str, int]),
+    "bare list for parametrised list": (list, list[int]),
+    "a list for a sequence": (list[int], Sequence[int]),
+    "a model for a mapping": (Stock, Mapping[str, int]),
+    "a dict for a typed dict": (dict[str, int], Row),
+    "a counter for a dict": (Counter[str], dict[str, int]),
+    "a generic dataclass of another type": (Crate[int], Crate[str]),
+    "a list or nothing for an item or nothing": (list[int] | None, int | None),
+    "a future": (Future[int], int),
     "protocol": (Stock, Sized),
     "typed dict": (dict, Row),
     "callable": (Callable[[], int], int),

@@ -42,7 +42,7 @@ def ruled_out(hint: Any) -> frozenset[type]:
     Plain types are ruled out if the hint names nothing but other plain types, containers, models and dataclasses. A container
     of one kind is as good as one of another. A question counts as what it asks for.
     """
-    classes = value_classes(hint, containers=True)
+    classes = value_classes(hint)
     if classes is None or not all(cls in _ALLOWED or _is_structured(cls) for cls in classes):
         return COROUTINE
     return PLAIN.difference(*(_ALLOWED.get(cls, ()) for cls in classes)) | COROUTINE

@@ -6,7 +6,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeGuard, TypeVar, Union, cast, get_args, get_origin
 
@@ -202,10 +202,11 @@ def is_concrete(hint: Any) -> TypeGuard[type[Any]]:
     return not (inspect.isabstract(hint) or typing_extensions.is_typeddict(hint))
 
 
-def value_classes(hint: Any, *, containers: bool = False) -> set[type[Any]] | None:
+def value_classes(hint: Any) -> set[type[Any]] | None:
     """Return the concrete classes a value of this hint can have; `None` when that is not certain.
 
-    With `containers`, `list[int]` counts as `list`. Otherwise it is not certain.
+    `list[int]` counts as `list`, and so does any other generic alias. What is awaited is not the value, and a `type[...]`
+    may be called to make it.
     """
     found: set[type[Any]] = set()
     for arm in arms(hint):
@@ -215,7 +216,7 @@ def value_classes(hint: Any, *, containers: bool = False) -> set[type[Any]] | No
         question = question_class(arm)
         if question is Elicit or outcome is AcceptedElicitation:
             inner = get_args(arm) if question else arm.__pydantic_generic_metadata__["args"]
-            classes = value_classes(inner[0], containers=containers) if inner else None
+            classes = value_classes(inner[0]) if inner else None
         elif question is Sample:
             classes = {wire_types.CreateMessageResult, wire_types.CreateMessageResultWithTools}
         elif question is ListRoots:
@@ -224,8 +225,8 @@ def value_classes(hint: Any, *, containers: bool = False) -> set[type[Any]] | No
             classes = set[type[Any]]()
         elif is_concrete(arm):
             classes = {arm}
-        elif containers and get_origin(arm) in CONTAINERS:
-            classes = {get_origin(arm)}
+        elif is_concrete(origin := get_origin(arm)) and origin is not type and not issubclass(origin, Awaitable):
+            classes = {origin}
         else:
             classes = None
         if classes is None:
