@@ -5,10 +5,13 @@ import functools
 import inspect
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_origin
+
+LAYERS = 50
+"""How many functions may wrap each other. An object that has every attribute would never end."""
 
 
 class Kind(Enum):
@@ -114,16 +117,38 @@ def peel_partial(fn: Any) -> Any:
 
 def annotated_function(fn: Any) -> Any:
     """Return the function whose annotations `inspect.signature` reports."""
-    fn = peel_partial(fn)
-    if inspect.isclass(fn):
-        fn = _maker(cast("type[Any]", fn))
-    elif not inspect.isroutine(fn):
-        # A decorator that is a class says on its instance what it wraps, and `inspect.signature` goes by that.
-        fn = getattr(fn, "__dict__", {}).get("__wrapped__", type(fn).__call__)
-    try:
-        return peel_partial(inspect.unwrap(getattr(fn, "__func__", fn)))
-    except ValueError:  # it wraps itself; reading its signature reports that
-        return fn
+    for _ in range(LAYERS):
+        found = peel_partial(fn)
+        found = get_origin(found) or found  # Repo[int] is made by Repo
+        if inspect.isclass(found):
+            found = _maker(cast("type[Any]", found))
+        elif not inspect.isroutine(found):
+            # A decorator that is a class says on its instance what it wraps, and `inspect.signature` goes by that.
+            found = getattr(found, "__dict__", {}).get("__wrapped__", type(found).__call__)
+        try:
+            found = peel_partial(inspect.unwrap(getattr(found, "__func__", found)))
+        except ValueError:  # it wraps itself; reading its signature reports that
+            return found
+        if found is fn or isinstance(found, types.FunctionType) or not callable(found):
+            return found
+        fn = found  # a method, a class or an object that is wrapped
+    return fn
+
+
+def holder_of(fn: Any) -> Any:
+    """Return what is called below partials and wrappers: a bound method, a class or an alias of one, an object or a function."""
+    method: Any = None
+    for _ in range(LAYERS):
+        fn = peel_partial(fn)
+        if inspect.isclass(fn) or get_origin(fn) is not None:
+            return fn
+        if inspect.ismethod(fn):
+            method, fn = fn, fn.__func__
+        wrapped = getattr(fn, "__dict__", {}).get("__wrapped__")
+        if wrapped is None:
+            return method if method is not None and inspect.isroutine(fn) else fn
+        fn = wrapped
+    return fn
 
 
 def _maker(cls: type[Any]) -> Any:
@@ -160,17 +185,55 @@ def place_of(fn: Any, target: Any) -> str:
 def owner_of(called: Any) -> type[Any] | None:
     """Return the class where a method, a callable object or a class looks up its code; `None` for other functions."""
     holder: Any = getattr(called, "__self__", None) if inspect.ismethod(called) else called
+    holder = get_origin(holder) or holder
     if isinstance(holder, type):
-        return holder
+        return cast("type[Any]", holder)
     return None if inspect.isroutine(holder) else cast("type[Any]", type(holder))
 
 
-def written_in(fn: Any, target: Any) -> type[Any] | None:
+def written_in(fn: Any, target: Any, frame: types.FrameType | None = None) -> type[Any] | None:
     """Return the class in whose body a method was written; `None` for other functions."""
-    owner, name = owner_of(peel_partial(fn)), getattr(target, "__name__", "")
+    owner, name = owner_of(holder_of(fn)), getattr(target, "__name__", "")
+    if owner is None:  # a function, and perhaps a static method
+        owner = class_of(target, class_path(target), frame)
     for cls in (*owner.__mro__, *metaclasses(owner)) if owner else ():
-        method: Any = vars(cls).get(name)
-        method = getattr(method, "__func__", method)
-        if callable(method) and inspect.unwrap(method) is target:
+        if _is_of(cls, name, target):
             return cls
-    return None
+    # One that the class has under another name: a partial method, or one that a descriptor keeps.
+    path = getattr(target, "__qualname__", "").rpartition(".")[0]
+    return next((cls for cls in owner.__mro__ if cls.__qualname__ == path), None) if owner else None
+
+
+def _is_of(cls: type[Any], name: str, target: Any) -> bool:
+    method: Any = vars(cls).get(name)
+    method = getattr(method, "__func__", method)
+    return callable(method) and inspect.unwrap(method) is target
+
+
+def class_of(function: Any, qualname: str, frame: types.FrameType | None) -> type[Any] | None:
+    """Return the class of a qualified name, found from a function that is written in it."""
+    known, _, inside = qualname.rpartition("<locals>.")
+    names: Any = (
+        getattr(function, "__globals__", {}) if not known else _locals_of(known.removesuffix("."), function, frame)
+    )
+    owner: Any = names.get(inside.split(".")[0])
+    for step in inside.split(".")[1:]:
+        owner = getattr(owner, "__dict__", {}).get(step)
+    return cast("type[Any]", owner) if isinstance(owner, type) else None
+
+
+def _locals_of(qualname: str, function: Any, frame: types.FrameType | None) -> Mapping[str, Any]:
+    """The local names of a function that is running, found by its qualified name."""
+    while frame is not None:
+        if frame.f_code.co_qualname == qualname and frame.f_globals is function.__globals__:
+            return frame.f_locals
+        frame = frame.f_back
+    return {}
+
+
+def class_path(function: Any) -> str:
+    """Return the qualified name of the class that a function was written in; empty if it was not."""
+    code = getattr(function, "__code__", None)
+    written: str = code.co_qualname if isinstance(code, types.CodeType) else ""
+    path = written.rpartition(".")[0]
+    return "" if path.endswith("<locals>") else path

@@ -9,7 +9,8 @@ from pydantic.fields import FieldInfo
 
 from bespeak.resolve.markers import Complete
 from bespeak.resolve.reading.callables import peel_partial
-from bespeak.resolve.reading.hidden_markers import Hidden, held_functions, overridden_methods, wrapping_chain
+from bespeak.resolve.reading.held_functions import held_functions
+from bespeak.resolve.reading.hidden_markers import Hidden, overridden_methods, wrapping_chain
 from bespeak.resolve.reading.misplaced_markers import Search, holds, is_completion, stray_completions
 from bespeak.resolve.reading.name_lookup import scope_of
 from bespeak.resolve.reading.type_hints import peel, spell
@@ -63,7 +64,9 @@ def hidden_completions(fn: Any, frame: types.FrameType | None, uncompleted: set[
     """The parameters without a `Complete` that have one in a function which this one wraps, or in a method it overrides."""
     called = peel_partial(fn)
     functions = [*wrapping_chain(getattr(called, "__func__", called))]
-    functions += [one for held in held_functions(called) for one in wrapping_chain(held)]
+    functions += [
+        one for held in held_functions(called) for one in wrapping_chain(getattr(held.what, "__func__", held.what))
+    ]
     functions += [method for _, method in overridden_methods(called, frame)]
     told: set[str] = set()
     for function in functions:

@@ -5,20 +5,20 @@ import functools
 import inspect
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, cast, get_origin, get_overloads
 
-from pydantic import BaseModel
-
-from bespeak.resolve.reading.callables import owner_of, peel_partial
-from bespeak.resolve.reading.misplaced_markers import Search, holds, is_marker, is_reply, mentions
+from bespeak.resolve.reading.callables import LAYERS, bound_names, class_of, owner_of, peel_partial
+from bespeak.resolve.reading.class_fields import field_notes
+from bespeak.resolve.reading.held_functions import Held, held_functions, passes_on
+from bespeak.resolve.reading.misplaced_markers import Search, holds, is_marker, is_reply, makes, mentions
 from bespeak.resolve.reading.name_lookup import Scope, names_in, scope_of
+from bespeak.resolve.reading.sources import Source
 from bespeak.resolve.reading.type_hints import peel
+from bespeak.resolve.reading.type_variables import NO_VARIABLES, Variables
 
 _BUILTINS = set(dir(builtins))
-_LAYERS = 50
-"""How many functions may wrap each other. An object that has every attribute would never end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,18 @@ class Hidden:
 
 
 def hidden_markers(
-    fn: Any, frame: types.FrameType | None, shown: Mapping[str, inspect.Parameter], unmarked: set[str], bound: set[str]
+    fn: Any,
+    frame: types.FrameType | None,
+    shown: Mapping[str, inspect.Parameter],
+    unmarked: set[str],
+    variables: Variables,
 ) -> Iterator[Hidden]:
-    """Return the hidden markers of a callable. `unmarked` are the parameters that a client or a default would fill."""
+    """Return the hidden markers of a callable. `unmarked` are the parameters that a client or a default would fill.
+
+    `variables` says what the type variables of its class stand for.
+    """
     told: set[str] = set()
-    for one in _all(fn, frame, shown, bound):
+    for one in _all(fn, frame, shown, bound_names(fn), variables):
         if one.parameter not in told and (one.parameter in unmarked or one.parameter not in shown):
             told.add(one.parameter)
             yield one
@@ -50,42 +57,99 @@ def _is_same(shown: Any, written: Any) -> bool:
 
 
 def _all(
-    fn: Any, frame: types.FrameType | None, shown: Mapping[str, inspect.Parameter], bound: set[str]
+    fn: Any,
+    frame: types.FrameType | None,
+    shown: Mapping[str, inspect.Parameter],
+    bound: set[str],
+    variables: Variables,
 ) -> Iterator[Hidden]:
     called = peel_partial(fn)
-    wrapping = (one for one in wrapping_chain(getattr(called, "__func__", called)) if not inspect.isclass(one))
-    for function, name in _marked(wrapping, frame, _may_be_marked):
+    called = get_origin(called) or called
+    function = getattr(called, "__func__", called)
+    free = {name: one for name, one in shown.items() if name not in bound}
+    yield from _in_itself(function, frame, free, bound)
+    for owner, method in overridden_methods(called, frame):
+        for _, name in _marked(_with_overloads(method), frame, _is_marked, owner, variables):
+            if name in free:
+                yield Hidden(
+                    name,
+                    f"parameter {name!r} is marked with `Resolve` in {method.__qualname__}, but not here",
+                    f"repeat the marker: {name}: Annotated[..., Resolve(fn)]",
+                )
+    if inspect.isclass(called):
+        yield from _in_fields(cast("type[Any]", called), frame, free, variables)
+    for held in held_functions(called):
+        yield from _in_held(held, frame, free)
+    yield from _foreign(called, shown, bound)
+
+
+def _in_itself(
+    function: Any, frame: types.FrameType | None, free: Mapping[str, inspect.Parameter], bound: set[str]
+) -> Iterator[Hidden]:
+    """The markers of a function, its overloads and what it wraps, that its signature does not show."""
+    wrapping = [one for one in wrapping_chain(function) if not inspect.isclass(one)]
+    for marked, name in _marked(wrapping, frame, _may_be_marked):
         # What the signature shows is read elsewhere.
         if name not in bound and (
-            name not in shown or not _is_same(shown[name].annotation, function.__annotations__[name])
+            name not in free or not _is_same(free[name].annotation, marked.__annotations__[name])
         ):
             yield Hidden(
                 name,
                 f"parameter {name!r} is marked with `Resolve`, but the function's signature hides the marker",
                 "do not set __signature__, or keep the annotation in it",
             )
-    for function in wrapping_chain(getattr(called, "__func__", called)):
-        for name, default in _defaults(function):
-            if name in shown and name not in bound and shown[name].default is not default and _counts(default):
+    for _, name in _marked((stub for one in wrapping for stub in _overloads(one)), frame, _may_be_marked):
+        if name in free:
+            yield Hidden(
+                name,
+                f"parameter {name!r} is marked with `Resolve` in an overload, but not in the function itself",
+                f"repeat the marker in the function: {name}: Annotated[..., Resolve(fn)]",
+            )
+    for one in wrapping_chain(function):
+        for name, default in _defaults(one):
+            if name in free and free[name].default is not default and _counts(default):
                 yield Hidden(
                     name,
                     f"parameter {name!r} has `Resolve` or a question as its default value, and the signature hides it",
                     f"write {name}: Annotated[..., Resolve(fn)]",
                 )
-    for owner, method in overridden_methods(called, frame):
-        for _, name in _marked(wrapping_chain(method), frame, _is_marked, owner):
-            if name in shown and name not in bound:
-                yield Hidden(
-                    name,
-                    f"parameter {name!r} is marked with `Resolve` in {method.__qualname__}, but not here",
-                    f"repeat the marker: {name}: Annotated[..., Resolve(fn)]",
-                )
-    for inner in held_functions(called):
-        for function, name in _marked(wrapping_chain(inner), frame, _may_be_marked):
-            if name not in shown or name in bound:
+
+
+def _in_fields(
+    made: type[Any], frame: types.FrameType | None, free: Mapping[str, inspect.Parameter], variables: Variables
+) -> Iterator[Hidden]:
+    """The markers of a class's fields that its `__init__` does not show."""
+    for one in field_notes(made):
+        if one.parameter not in free:
+            continue
+        scope = scope_of(one.owner, frame, one.owner, variables.of(one.owner))
+        if _is_marked(one.hint, scope):
+            yield Hidden(
+                one.parameter,
+                f"parameter {one.parameter!r} is marked with `Resolve` on the field of {made.__name__}, but not in its `__init__`",
+                "write an `__init__` that repeats the marker, or remove the converter",
+            )
+        elif any(_counts(extra) or makes(extra, is_marker) for extra in one.extras):
+            yield Hidden(
+                one.parameter,
+                f"the field of parameter {one.parameter!r} has a `Resolve` in its default or its metadata, where it has no effect",
+                f"write {one.parameter}: Annotated[..., Resolve(fn)]",
+            )
+
+
+def _in_held(held: Held, frame: types.FrameType | None, free: Mapping[str, inspect.Parameter]) -> Iterator[Hidden]:
+    """The markers of a function that a wrapper holds and passes its parameters on to."""
+    source = Source(held.what, frame)
+    for function in (source.target, *_with_overloads(held.what)):
+        if not inspect.isroutine(function):
+            continue
+        annotations: dict[str, Any] = getattr(function, "__annotations__", {})
+        for name in annotations.keys() & free.keys():
+            written, shown = annotations[name], free[name].annotation
+            scope = source.scope_of(name) if function is source.target else scope_of(function, frame)
+            if not _may_be_marked(written, scope) or not (held.surely or passes_on(free, held.what)):
                 continue
-            written, scope = function.__annotations__[name], scope_of(function, frame)
-            if shown[name].annotation != written:
+            if not _is_same(shown, written):
                 # An annotation that can no longer be read there says nothing about a different one here.
                 if not scope.lost(written) and _is_marked(written, scope):
                     yield Hidden(
@@ -101,7 +165,6 @@ def _all(
                     "`Resolve`; here the same text means something else",
                     "use functools.wraps in the decorator, so that annotations are read where they were written",
                 )
-    yield from _foreign(called, shown, bound)
 
 
 def _foreign(called: Any, shown: Mapping[str, inspect.Parameter], bound: set[str]) -> Iterator[Hidden]:
@@ -132,18 +195,19 @@ def _differs(function: types.FunctionType, annotation: Any) -> bool:
 
 
 def _marked(
-    functions: Iterator[Any],
+    functions: Iterable[Any],
     frame: types.FrameType | None,
     marked: Callable[[Any, Scope], bool],
     owner: type[Any] | None = None,
+    variables: Variables = NO_VARIABLES,
 ) -> Iterator[tuple[Any, str]]:
     """The parameters that functions mark, each with the function."""
     for function in functions:
         if not (inspect.isroutine(function) or inspect.isclass(function)):
             continue
-        scope = scope_of(function, frame, owner)
-        annotations: dict[str, Any] = getattr(function, "__dict__", {}).get("__annotations__") or getattr(
-            function, "__annotations__", {}
+        scope = scope_of(function, frame, owner, variables.of(owner))
+        annotations: dict[str, Any] = getattr(function, "__dict__", {}).get("__annotations__") or (
+            {} if inspect.isclass(function) else getattr(function, "__annotations__", {})
         )
         yield from ((function, name) for name, raw in annotations.items() if name != "return" and marked(raw, scope))
 
@@ -174,11 +238,24 @@ def _may_be_marked(annotation: Any, scope: Scope) -> bool:
 
 def wrapping_chain(function: Any) -> Iterator[Any]:
     """A function and those it wraps."""
-    for _ in range(_LAYERS):
+    for _ in range(LAYERS):
         if function is None:
             return
         yield function
         function = getattr(function, "__wrapped__", None)
+
+
+def _overloads(function: Any) -> Iterator[Any]:
+    """The stubs that describe the ways to call a function."""
+    function = getattr(function, "__func__", function)
+    if isinstance(function, types.FunctionType):
+        yield from get_overloads(function)
+
+
+def _with_overloads(function: Any) -> Iterator[Any]:
+    for one in wrapping_chain(getattr(function, "__func__", function)):
+        yield one
+        yield from _overloads(one)
 
 
 def overridden_methods(called: Any, frame: types.FrameType | None) -> Iterator[tuple[type[Any], Any]]:
@@ -186,7 +263,7 @@ def overridden_methods(called: Any, frame: types.FrameType | None) -> Iterator[t
     if inspect.isclass(called):
         made = cast("type[Any]", called)
         yield from _methods(made, {"__init__", "__new__"})
-        yield from ((cls, cls) for cls in made.__mro__ if issubclass(cls, BaseModel))  # its fields are its parameters
+        yield from ((cls, cls) for cls in made.__mro__)  # its fields are its parameters
         yield from _methods(type(made), {"__call__"})
     elif inspect.ismethod(called):
         owner: Any = owner_of(called)
@@ -194,21 +271,9 @@ def overridden_methods(called: Any, frame: types.FrameType | None) -> Iterator[t
     elif not inspect.isroutine(called):
         yield from _methods(cast("type[Any]", type(called)), {"__call__"})
     elif isinstance(called, types.FunctionType):
-        owner = _class_of(called, frame)
+        owner = class_of(called, called.__qualname__.rpartition(".")[0], frame)
         if owner is not None:
             yield from _methods(owner, _names_of(owner, called))
-
-
-def _class_of(function: types.FunctionType, frame: types.FrameType | None) -> type[Any] | None:
-    """The class a static method was written in, if its qualified name leads to one."""
-    qualname = function.__qualname__.rpartition(".")[0]
-    local = frame.f_locals.values() if frame is not None and "<locals>" in qualname else ()
-    owner: Any = next((one for one in local if isinstance(one, type) and one.__qualname__ == qualname), None)
-    if owner is None and qualname and "<locals>" not in qualname:
-        owner = function.__globals__.get(qualname.split(".")[0])
-        for step in qualname.split(".")[1:]:
-            owner = getattr(owner, "__dict__", {}).get(step)
-    return cast("type[Any]", owner) if isinstance(owner, type) else None
 
 
 def _methods(owner: type[Any], names: set[str]) -> Iterator[tuple[type[Any], Any]]:
@@ -241,22 +306,3 @@ def _defaults(function: Any) -> Iterator[tuple[str, Any]]:
 
 def _counts(default: Any) -> bool:
     return holds(default, is_marker) or holds(default, is_reply)
-
-
-def held_functions(called: Any, depth: int = 5) -> Iterator[types.FunctionType]:
-    """The functions that a decorator's wrapper holds, at any depth: in its closure or as attributes of an object."""
-    function = getattr(called, "__func__", called)
-    kept: list[Any] = []
-    for cell in (function.__closure__ or ()) if isinstance(function, types.FunctionType) else ():
-        try:
-            kept.append(cell.cell_contents)
-        except ValueError:  # not bound yet
-            continue
-    if not inspect.isroutine(called) and not inspect.isclass(called):
-        kept.extend(getattr(called, "__dict__", {}).values())
-    for one in kept:
-        inner = getattr(one, "__func__", one)
-        if isinstance(inner, types.FunctionType):
-            yield inner
-        if depth and callable(one):
-            yield from held_functions(one, depth - 1)

@@ -6,8 +6,10 @@ import functools
 import re
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import islice
 from types import MappingProxyType
 from typing import Annotated, Any, ForwardRef, TypeVar, cast, get_args, get_origin
 
@@ -22,6 +24,8 @@ from bespeak.resolve.reading.type_hints import OUTCOMES, alias_layers, arms, eva
 
 _MOST = 20_000
 """How many hints one search inspects. A recursive generic alias has no end."""
+_YIELDS = "__is_annotated_types_grouped_metadata__"
+"""What `annotated_types.GroupedMetadata` is known by: metadata that stands for what it yields."""
 _DEEP = 4
 """How many levels of nested metadata are inspected, and how many levels of functions that a factory calls."""
 _WRITTEN = re.compile(r"\s*(?:\w+\.)*(?:Resolve|Elicit|ElicitUrl|Sample|ListRoots)\(.*\)\s*", re.DOTALL)
@@ -29,6 +33,8 @@ _WRITTEN = re.compile(r"\s*(?:\w+\.)*(?:Resolve|Elicit|ElicitUrl|Sample|ListRoot
 _MARKS = re.compile(r"\b(?:Resolve|Elicit\w*|ListRoots|(?:Accepted|Declined|Cancelled)Elicitation|NotAsked)\b")
 _COMPLETES = re.compile(r"\s*(?:\w+\.)*Complete\(.*\)\s*", re.DOTALL)
 _CONTAINER = "inside a union or container"
+_OPTIONS = {"fn", "key", "once", "guard"}
+"""The options by which the `Resolve` of another copy is known."""
 
 Test = Callable[[Any], bool]
 
@@ -48,10 +54,22 @@ _OFFICIAL = {
 def is_marker(value: Any) -> bool:
     """Return whether a value is a `Resolve(fn)`, or the class itself without a call.
 
-    Includes the official SDK's `Resolve`.
+    Includes the official SDK's `Resolve`, and that of another copy of this package.
     """
-    cls = cast("type[Any]", value if isinstance(value, type) else type(value))
-    return issubclass(cls, Resolve) or is_official(cls, {"Resolve"})
+    return _is_marker_class(cast("type[Any]", value if isinstance(value, type) else type(value)))
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_marker_class(cls: type[Any]) -> bool:
+    return issubclass(cls, Resolve) or is_official(cls, {"Resolve"}) or is_copy(cls)
+
+
+def is_copy(cls: type[Any]) -> bool:
+    """Return whether a class is the `Resolve` of another copy of this package: reloaded, vendored or on two paths."""
+    return not issubclass(cls, Resolve) and any(
+        base.__name__ == Resolve.__name__ and vars(base).get("__dataclass_fields__", {}).keys() >= _OPTIONS
+        for base in cls.__mro__
+    )
 
 
 def is_completion(value: Any) -> bool:
@@ -108,14 +126,31 @@ def holds(value: Any, wanted: Test, depth: int = _DEEP) -> bool:
         return makes(value.default_factory, wanted) or any(holds(one, wanted, depth - 1) for one in parts)
     if isinstance(value, Mapping):
         value = list(cast("Mapping[Any, Any]", value).values())
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return any(holds(one, wanted, depth - 1) for one in cast("list[Any]", value))
+    if isinstance(value, (list, tuple, Set, deque)) or getattr(value, _YIELDS, False) is True:
+        return any(holds(one, wanted, depth - 1) for one in islice(cast("Iterable[Any]", value), _MOST))
     if isinstance(value, functools.partial):
         part = cast("functools.partial[Any]", value)
         return any(holds(one, wanted, depth - 1) for one in (part.func, *part.args, *part.keywords.values()))
     if isinstance(value, (type, types.FunctionType, types.ModuleType)):
         return False
-    return any(wanted(one) for one in getattr(value, "__dict__", {}).values())
+    inside = 1 if depth > 1 and get_origin(value) is None else 0
+    return any(holds(one, wanted, inside) for one in attributes(value))
+
+
+def attributes(value: Any) -> Iterator[Any]:
+    """Return what an object keeps, in its attributes and in slots."""
+    yield from [*getattr(value, "__dict__", {}).values()]
+    for slot in _slots(type(value)):
+        try:
+            yield slot.__get__(value)
+        except AttributeError:  # not set
+            continue
+
+
+@functools.lru_cache(maxsize=1024)
+def _slots(cls: type[Any]) -> tuple[types.MemberDescriptorType, ...]:
+    found = [one for base in cls.__mro__ for one in vars(base).values()]
+    return tuple(one for one in found if isinstance(one, types.MemberDescriptorType))
 
 
 def is_written(item: Any, depth: int = _DEEP) -> bool:

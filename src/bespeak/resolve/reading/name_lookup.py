@@ -2,15 +2,17 @@
 
 import ast
 import builtins
+import dis
 import inspect
 import sys
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Annotated, Any, ForwardRef, Literal, cast, get_args, get_origin
 
 from bespeak.resolve.reading.misplaced_markers import Search, mentions
-from bespeak.resolve.reading.type_hints import evaluate
+from bespeak.resolve.reading.type_hints import evaluate, fill
 
 Names = Mapping[str, Any]
 
@@ -25,32 +27,46 @@ class Scope:
     body: Names = field(default_factory=dict[str, Any])
     """Names of the class body it was written in."""
     gone: frozenset[str] = frozenset()
-    """Names local to an enclosing function that has returned. Their values are lost."""
+    """Names local to an enclosing function that has returned, or to a class that cannot be found. Their values are lost."""
+    meanings: Mapping[Any, Any] = field(default_factory=dict[Any, Any])
+    """What the type variables of the class stand for that it was written in."""
 
     def evaluate(self, annotation: Any) -> Any:
         """Return an annotation with all text in it evaluated. Raises whatever that raises."""
         used = names_in(annotation)
         if not used & self.body.keys():
-            return evaluate(annotation, self.globals, self.names)
+            return self._evaluate(annotation, self.names)
         # Python looks in the class body first. But a method there may happen to have the name of a type.
         try:
-            within = evaluate(annotation, self.globals, {**self.names, **self.body})
+            within = self._evaluate(annotation, {**self.names, **self.body})
             if mentions(within, Search(names=self.names)):
                 return within
         except Exception:  # noqa: BLE001 - a hint is any expression and may raise anything
-            return evaluate(annotation, self.globals, self.names)
+            return self._evaluate(annotation, self.names)
         try:
-            return evaluate(annotation, self.globals, self.names)
+            return self._evaluate(annotation, self.names)
         except NameError:
             return within
+
+    def _evaluate(self, annotation: Any, names: dict[str, Any]) -> Any:
+        hint = evaluate(annotation, self.globals, names)
+        if not self.meanings:
+            return hint
+        filled = fill(hint, [*self.meanings.items()])
+        return evaluate(filled, {}, {}) if names_in(filled) else filled  # text that could not be read is reported
 
     def lost(self, annotation: Any) -> set[str]:
         """Return the names in an annotation that had another meaning where it was written."""
         return names_in(annotation) & self.gone
 
 
-def scope_of(target: Any, frame: types.FrameType | None, owner: type[Any] | None = None) -> Scope:
-    """Return the scope of a function's annotations; `owner` is the class it was written in.
+def scope_of(
+    target: Any,
+    frame: types.FrameType | None,
+    owner: type[Any] | None = None,
+    meanings: Mapping[Any, Any] = MappingProxyType({}),
+) -> Scope:
+    """Return the scope of a function's annotations, or of a class's bases; `owner` is the class it was written in.
 
     A function defined in the registering frame sees that frame's names first, as Python's scoping has it. For any
     other function the frame is the last resort, so that a name in its own module is never shadowed.
@@ -59,11 +75,17 @@ def scope_of(target: Any, frame: types.FrameType | None, owner: type[Any] | None
         sys.modules.get(getattr(target, "__module__", ""), builtins)
     )
     code = getattr(target, "__code__", None)
-    names: dict[str, Any] = {parameter.__name__: parameter for parameter in getattr(target, "__type_params__", ())}
+    typed = (*getattr(owner, "__type_params__", ()), *getattr(target, "__type_params__", ()))
+    names: dict[str, Any] = {parameter.__name__: parameter for parameter in typed}
+    body: Names = vars(owner) if owner else {}
     # The `__init__` of a dataclass is made elsewhere; where its class is written counts.
     written: str = f"{owner.__qualname__}.{target.__name__}" if owner and code else code.co_qualname if code else ""
+    written = target.__qualname__ if isinstance(target, type) else written
     around = list(_around(written, globals_))
+    inner = around[-1] if around else None
     if frame is not None:
+        inside = None if owner else _class_frame(frame, written.rpartition(".")[0], globals_)
+        body = inside.f_locals if inside else body
         local = frame.f_globals is globals_ and written.startswith(f"{frame.f_code.co_qualname}.<locals>.")
         known = globals_.keys() | vars(builtins).keys()
         names |= {key: value for key, value in frame.f_locals.items() if local or key not in known}
@@ -73,8 +95,31 @@ def scope_of(target: Any, frame: types.FrameType | None, owner: type[Any] | None
             names[name] = cell.cell_contents
         except ValueError:  # a name of the enclosing function that is not bound yet
             continue
-    locals_ = {name for one in around for name in (*one.co_varnames, *one.co_cellvars)}
-    return Scope(globals_, names, vars(owner) if owner else {}, frozenset(locals_ - names.keys()))
+    # The names of a class are seen right in its body, and not in functions there.
+    seen = [one for one in around if _is_function(one) or (one is inner and not body)]
+    locals_ = {name for one in seen for name in _bound_in(one)}
+    return Scope(globals_, names, body, frozenset(locals_ - names.keys() - body.keys()), meanings)
+
+
+def _class_frame(frame: types.FrameType | None, qualname: str, globals_: Names) -> types.FrameType | None:
+    """The frame that runs the body of a class right now."""
+    while frame is not None:
+        if frame.f_globals is globals_ and frame.f_code.co_qualname == qualname and not _is_function(frame.f_code):
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def _is_function(code: types.CodeType) -> bool:
+    """Whether code is that of a function, and not of a module or the body of a class."""
+    return bool(code.co_flags & inspect.CO_OPTIMIZED)
+
+
+def _bound_in(code: types.CodeType) -> set[str]:
+    """The names that the code of a function or of a class's body binds."""
+    if _is_function(code):
+        return {*code.co_varnames, *code.co_cellvars}
+    return {step.argval for step in dis.get_instructions(code) if step.opname == "STORE_NAME"}
 
 
 def names_in(annotation: Any) -> set[str]:
@@ -105,7 +150,7 @@ def _parsed(text: str) -> ast.AST:
 
 
 def _around(qualname: str, globals_: Names) -> Iterator[types.CodeType]:
-    """The enclosing functions of a function, outermost first. Those that cannot be found are left out."""
+    """The functions and classes around a function, outermost first. Those that cannot be found are left out."""
     path = qualname.split(".")
     if "<locals>" not in path:
         return
@@ -114,8 +159,7 @@ def _around(qualname: str, globals_: Names) -> Iterator[types.CodeType]:
     here = getattr(inspect.unwrap(found), "__code__", None) if callable(found) else None
     steps = [step for step in path[outermost:] if step != "<locals>"]
     while isinstance(here, types.CodeType):
-        if here.co_flags & inspect.CO_OPTIMIZED:  # a function, and not the body of a class
-            yield here
+        yield here
         if len(steps) <= 1:
             return
         step = steps.pop(0)

@@ -16,7 +16,6 @@ from bespeak.resolve.markers import Complete, ElicitUrl, Resolve
 from bespeak.resolve.outcomes import NotAsked
 from bespeak.resolve.reading.callables import (
     Kind,
-    annotated_function,
     bound_names,
     bound_values,
     display_name,
@@ -24,7 +23,6 @@ from bespeak.resolve.reading.callables import (
     peel_partial,
     place_of,
     wraps_generator,
-    written_in,
 )
 from bespeak.resolve.reading.completion_markers import read_completion
 from bespeak.resolve.reading.hidden_markers import hidden_markers
@@ -33,6 +31,7 @@ from bespeak.resolve.reading.misplaced_markers import (
     Test,
     holds,
     is_completion,
+    is_copy,
     is_marker,
     is_reply,
     is_written,
@@ -40,7 +39,8 @@ from bespeak.resolve.reading.misplaced_markers import (
     strays,
     unread,
 )
-from bespeak.resolve.reading.name_lookup import Scope, scope_of
+from bespeak.resolve.reading.name_lookup import Scope
+from bespeak.resolve.reading.sources import Source
 from bespeak.resolve.reading.type_hints import (
     arms,
     is_unknown,
@@ -142,10 +142,10 @@ class Signature:
 
 def read(fn: Callable[..., Any], frame: types.FrameType | None = None) -> Signature:
     """Read the signature of any callable. Never raises: problems are listed in `defects`."""
+    source = Source(fn, frame)
     fn = get_origin(fn) or fn  # Repo[int] is made by Repo
-    target = annotated_function(fn)
+    target = source.target
     place, defects = place_of(fn, target), list[Defect]()
-    scope = scope_of(target, frame, written_in(fn, target))
     try:
         raw = inspect.signature(fn)
     except (TypeError, ValueError, NameError) as error:
@@ -161,10 +161,10 @@ def read(fn: Callable[..., Any], frame: types.FrameType | None = None) -> Signat
                     "mark the parameter of the function instead: Annotated[..., Resolve(fn)]",
                 )
             )
-    parameters = tuple(_parameter(one, scope, defects) for one in raw.parameters.values() if one.name not in bound)
+    parameters = tuple(_parameter(one, source, defects) for one in raw.parameters.values() if one.name not in bound)
     kind = kind_of(fn)
     unmarked = {one.name for one in parameters if one.marker is None}
-    hidden = hidden_markers(fn, frame, raw.parameters, unmarked, bound)
+    hidden = hidden_markers(fn, frame, raw.parameters, unmarked, source.variables)
     defects.extend(Defect(one.parameter, one.problem, one.fix) for one in hidden)
     if isinstance(getattr(fn, "registry", None), types.MappingProxyType) and hasattr(fn, "dispatch"):
         defects.append(
@@ -183,7 +183,7 @@ def read(fn: Callable[..., Any], frame: types.FrameType | None = None) -> Signat
             )
         )
     made = peel_partial(fn)
-    returns = made if inspect.isclass(made) else _value_hint(_returns(raw, scope, defects), kind)
+    returns = made if inspect.isclass(made) else _value_hint(_returns(raw, source.scope, defects), kind)
     signature = Signature(display_name(fn), place, kind, parameters, returns, ())
     return dataclasses.replace(signature, defects=(*defects, *_return_defects(signature)))
 
@@ -198,11 +198,11 @@ def _unreadable(where: str, error: Exception) -> tuple[str, str]:
     return f"{where} cannot be evaluated: {error}", "write a hint that Python can evaluate at run time"
 
 
-def _parameter(raw: inspect.Parameter, scope: Scope, defects: list[Defect]) -> Parameter:
+def _parameter(raw: inspect.Parameter, source: Source, defects: list[Defect]) -> Parameter:
     """One parameter. Problems with it are added to the defects."""
     found: list[Defect] = []
     try:
-        parameter = _read_parameter(raw, scope, found)
+        parameter = _read_parameter(raw, source, found)
     except Exception as error:  # noqa: BLE001 - a hint is any object, and looking into it may raise anything
         parameter = Parameter(raw.name, Any, raw.default)
         found = [Defect(raw.name, *_unreadable(f"the hint of parameter {raw.name!r}", error))]
@@ -210,8 +210,9 @@ def _parameter(raw: inspect.Parameter, scope: Scope, defects: list[Defect]) -> P
     return parameter
 
 
-def _read_parameter(raw: inspect.Parameter, scope: Scope, defects: list[Defect]) -> Parameter:
+def _read_parameter(raw: inspect.Parameter, source: Source, defects: list[Defect]) -> Parameter:
     name = raw.name
+    scope = source.scope_of(name)
 
     def defect(problem: str, fix: str) -> None:
         defects.append(Defect(name, problem, fix))
@@ -227,6 +228,12 @@ def _read_parameter(raw: inspect.Parameter, scope: Scope, defects: list[Defect])
             f"the hint of parameter {name!r} names {gone!r}, which was local to a function that has returned",
             f"register the function where {gone} is defined, or define {gone} in the module",
         )
+    variable = None if marker else source.unread_variable(name, hint)
+    if variable is not None:
+        defect(
+            f"parameter {name!r} takes {variable}, a type variable of its class, and what it stands for cannot be read here",
+            "write the type in the method, or give it to a base class, class Desk(Base[...]), and register a method of Desk()",
+        )
     if is_completion(peeled.core):
         defect(f"parameter {name!r} has `Complete` as its annotation", f"write {name}: Annotated[str, Complete(fn)]")
         return Parameter(name, Any, raw.default)
@@ -241,8 +248,9 @@ def _read_parameter(raw: inspect.Parameter, scope: Scope, defects: list[Defect])
             )
     foreign = [item for item in (*peeled.metadata, peeled.core) if is_marker(item) and not _is_ours(item)]
     if foreign:
+        of = "another copy of bespeak" if _is_copied(foreign[0]) else "the official SDK"
         defect(
-            f"parameter {name!r} is marked with the `Resolve` of the official SDK, which has no effect here",
+            f"parameter {name!r} is marked with the `Resolve` of {of}, which has no effect here",
             f"import Resolve from bespeak: {name}: Annotated[..., Resolve(fn)]",
         )
         return Parameter(name, Any, raw.default)
@@ -301,6 +309,10 @@ def _read_parameter(raw: inspect.Parameter, scope: Scope, defects: list[Defect])
 
 def _is_ours(marker: Any) -> bool:
     return isinstance(marker, Resolve) or (isinstance(marker, type) and issubclass(marker, Resolve))
+
+
+def _is_copied(marker: Any) -> bool:
+    return is_copy(marker if isinstance(marker, type) else type(marker))
 
 
 def _hides(default: Any, wanted: Test) -> bool:

@@ -75,7 +75,7 @@ def alias_value(hint: Any) -> Any | None:
         return _spelled_out(hint)
     origin = get_origin(hint)
     if isinstance(origin, _ALIAS_TYPES):
-        return _fill(_spelled_out(origin), _filled(origin.__type_params__, get_args(hint)))
+        return fill(_spelled_out(origin), pair_up(origin.__type_params__, get_args(hint)))
     return None
 
 
@@ -96,8 +96,8 @@ def alias_layers(hint: Any) -> Iterator[tuple[Any, tuple[Any, ...], Any]]:
         hint = value
 
 
-def _filled(parameters: Sequence[Any], given: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """Each type parameter with its argument; a TypeVarTuple gets all that the others leave, as a tuple."""
+def pair_up(parameters: Sequence[Any], given: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Return each type parameter with its argument; a TypeVarTuple gets all that the others leave, as a tuple."""
     many = next((place for place, one in enumerate(parameters) if isinstance(one, typing.TypeVarTuple)), None)
     if many is None:
         return list(zip(parameters, given, strict=False))
@@ -127,20 +127,20 @@ def evaluate(hint: Any, globals_: dict[str, Any], locals_: dict[str, Any]) -> An
     return typing.get_type_hints(holder, globals_, locals_, include_extras=True)["hint"]
 
 
-def _fill(hint: Any, filled: list[tuple[Any, Any]]) -> Any:
-    """A hint with type variables replaced, in generic models and unions of them too."""
+def fill(hint: Any, filled: list[tuple[Any, Any]]) -> Any:
+    """Return a hint with type variables replaced, in generic models and unions of them too."""
     for variable, value in filled:
         if hint is variable:
             return value
     if get_origin(hint) in (Union, types.UnionType):
-        return Union[tuple(_fill(arm, filled) for arm in get_args(hint))]  # noqa: UP007 - built at run time
+        return Union[tuple(fill(arm, filled) for arm in get_args(hint))]  # noqa: UP007 - built at run time
     generic: dict[str, Any] = getattr(hint, "__pydantic_generic_metadata__", {})
     parameters = generic.get("parameters") or getattr(hint, "__parameters__", ())
     if not parameters:
         return hint
     values: list[Any] = []
     for parameter in parameters:
-        value = _fill(parameter, filled)
+        value = fill(parameter, filled)
         if isinstance(parameter, typing.TypeVarTuple) and isinstance(value, tuple):
             values.extend(cast("tuple[Any, ...]", value))
         else:

@@ -1,35 +1,8 @@
 """Pieces of generated signatures: the functions, methods, classes and decorated things that have the parameter."""
 
-from dataclasses import dataclass, replace
-
-from tests.resolve.reading.generated.spellings import Spelling, Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """Something to call, named `target`. `{p}` is the parameter, `{h}` its hint, `{core}` the type without a marker."""
-
-    statements: tuple[str, ...]
-    loses: bool = False
-    """Shows the parameter without its marker, so the marker could be lost."""
-    makes: bool = False
-    """Is a class: what it gives is not a result to speak of."""
-    elsewhere: bool = False
-    """Has its annotations read in another module."""
-    takes_default: bool = True
-
-    def takes(self, spelling: Spelling) -> bool:
-        if self.loses and (spelling.verdict is not Verdict.HONOURED or spelling.default):
-            return False
-        has_room = self.takes_default and any("{p}" in text for text in self.statements)
-        return has_room or spelling.default is None
-
-    def of(self, spelling: Spelling, hint: str) -> list[str]:
-        shown = replace(spelling, hint=hint)
-        return [
-            text.replace("{p}", shown.parameter).replace("{h}", hint).replace("{core}", spelling.core)
-            for text in self.statements
-        ]
+from tests.resolve.reading.generated import classes, generics
+from tests.resolve.reading.generated.form import Form
+from tests.resolve.reading.generated.holders import HOLDERS
 
 
 def _function(
@@ -57,7 +30,7 @@ def wrapping(fn):
     return wrapper"""
 _NEW = "note(answer); return object.__new__(cls)"
 
-FORMS: dict[str, Form] = {
+_PLAIN: dict[str, Form] = {
     "function": Form((_function("target", "title: str, answer: {p}"),)),
     "sync function": Form((_function("target", "title: str, answer: {p}", sort="def"),)),
     "keyword": Form((_function("target", "title: str, *, answer: {p}"),)),
@@ -310,6 +283,16 @@ FORMS: dict[str, Form] = {
             "    return await whole(title, answer)",
         ),
     ),
+}
+
+FORMS: dict[str, Form] = {
+    **_PLAIN,
+    **generics.READ,
+    **generics.LOSING,
+    **{f"held in: {name}": form for name, form in HOLDERS.items()},
+    **classes.OVERLOADS,
+    **classes.FIELDS,
+    **classes.ALIASES,
 }
 
 ELSEWHERE = """\

@@ -1,6 +1,7 @@
 """Generated modules with one parameter under test, `answer`, and what registering and calling them must result in."""
 
 import asyncio
+import collections
 import collections.abc
 import dataclasses
 import functools
@@ -12,6 +13,7 @@ import traceback
 import types
 import typing
 import warnings
+import weakref
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,14 +21,17 @@ from enum import Enum
 from textwrap import indent
 from typing import Any
 
+import attrs
 import mcp_types
 import pydantic
 import typing_extensions
+from pydantic.json_schema import SkipJsonSchema
 
 import bespeak
 from bespeak import InvalidSignature, MCPServer, ToolError
 from tests.resolve.reading.generated import names
-from tests.resolve.reading.generated.callables import ELSEWHERE, FORMS, Form
+from tests.resolve.reading.generated.callables import ELSEWHERE, FORMS
+from tests.resolve.reading.generated.form import Form
 from tests.resolve.reading.generated.names import GOT, RAN
 from tests.resolve.reading.generated.spellings import Spelling, Verdict
 from tests.resolve.reading.generated.wraps import Wrap
@@ -54,6 +59,8 @@ class Scope(Enum):
 
 
 _SHADOWED = {Scope.SHADOWED, Scope.SHADOWED_BELOW, Scope.SHADOWED_GONE, Scope.CLASS}
+_LOST = {Scope.BELOW, Scope.SHADOWED_BELOW, Scope.GONE, Scope.SHADOWED_GONE}
+"""Where text cannot be evaluated that names something of a function."""
 _CLEAR = {Scope.MODULE, Scope.FRAME, Scope.SHADOWED}
 """Where postponed annotations can be told for certain."""
 
@@ -89,6 +96,8 @@ class Program:
                 return False
             spelling = wrap.around(spelling, number)
         if self.scope is Scope.CLASS and self.form is not FORMS["method"]:
+            return False
+        if self.form.fades and self.postponed and self.scope in _LOST:
             return False
         # Fields that name local things are beyond pydantic where they are text.
         beyond = self.postponed and self.scope is not Scope.MODULE and bool(spelling.before)
@@ -162,7 +171,8 @@ _AROUND = {
 
 _NAMES: dict[str, Any] = {
     **{name: getattr(bespeak, name) for name in dir(bespeak)},
-    **{name: getattr(typing, name) for name in ("Annotated", "Any", "Generic", "NamedTuple", "NewType", "Optional")},
+    **{name: getattr(typing, name) for name in ("Annotated", "Any", "Generic", "ClassVar", "NamedTuple", "NewType")},
+    **{name: getattr(typing, name) for name in ("Optional", "Protocol")},
     **{name: getattr(typing, name) for name in ("Required", "TypeVar", "TypeVarTuple", "Union", "Unpack")},
     **{name: getattr(typing_extensions, name) for name in ("TypeAliasType", "TypedDict")},
     **{name: getattr(collections.abc, name) for name in ("Callable", "Mapping", "Sequence")},
@@ -173,6 +183,14 @@ _NAMES: dict[str, Any] = {
     "InitVar": dataclasses.InitVar,
     "functools": functools,
     "inspect": inspect,
+    "overload": typing.overload,
+    "attrs": attrs,
+    "types": types,
+    "SkipJsonSchema": SkipJsonSchema,
+    **{name: getattr(names, name) for name in ("same", "Slotted", "Grouped", "Copied")},
+    "collections": collections,
+    "weakref": weakref,
+    "SimpleNamespace": types.SimpleNamespace,
     "pydantic": pydantic,
     "typing_extensions": typing_extensions,
 }
