@@ -16,7 +16,7 @@ OLDEST_UVICORN := $(shell sed -n 's/.*"uvicorn>=\([0-9.]*\)".*/\1/p' pyproject.t
 export PYTHONDONTWRITEBYTECODE :=
 PIP := pip --disable-pip-version-check --quiet
 
-.PHONY: demo test matrix stress soak pythons oldest check messages rules docs interop conformance suites suites-outside frameworks frameworks-short bench bench-quick bench-short bench-counted siege siege-short storm storm-short package release comparison format clean
+.PHONY: demo test matrix stress soak pythons signatures oldest check messages rules docs interop conformance suites suites-outside frameworks frameworks-short bench bench-quick bench-short bench-counted siege siege-short storm storm-short package release comparison format clean
 
 # pip 25.1 is the first that installs dependency groups.
 $(VENV)/.installed: pyproject.toml
@@ -55,6 +55,10 @@ soak: $(VENV)/.installed
 # otherwise they are looked up on the path and in pyenv. If CI is set, all three must be found.
 pythons: $(VENV)/.installed
 	$(BIN)/python -m tests.pythons
+
+# 100,000 signatures and wrappers drawn at random on each Python, in search of a lost marker. BESPEAK_SEED=2 draws others.
+signatures: $(VENV)/.installed
+	BESPEAK_DRAWS=100000 BESPEAK_TESTS=tests/resolve/reading/test_drawn_signatures.py $(BIN)/python -m tests.pythons
 
 # Serving, workers and stopping with the oldest uvicorn that pyproject.toml allows; all other targets use the newest.
 $(OLDEST)/.installed: pyproject.toml

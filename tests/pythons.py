@@ -1,5 +1,7 @@
 """Runs the tests of signatures and resolvers on every Python we support: `python -m tests.pythons`, or `make pythons`.
 
+BESPEAK_TESTS may name other tests; `make signatures` does.
+
 Each version has an environment of its own beside the first, `.venv-3.12`. Where an interpreter is missing the others run
 all the same; with `CI` set, that is a failure.
 """
@@ -18,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VERSIONS = ("3.11", "3.12", "3.13")
-TESTS = ("tests/resolve",)
+TESTS = os.environ.get("BESPEAK_TESTS", "tests/resolve").split()
 _VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
 
 

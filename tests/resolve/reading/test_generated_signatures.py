@@ -1,17 +1,21 @@
 """A marker is honoured or refused, and a client never supplies an outcome or a question, wherever they stand (design 4)."""
 
 import os
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import TypeVar
 
 import pytest
 from hypothesis import HealthCheck, Phase, event, given, reject, settings
 from hypothesis import strategies as st
 
 from tests.resolve.reading.generated.callables import FORMS
+from tests.resolve.reading.generated.drawing import drawn
+from tests.resolve.reading.generated.layers import LAYERS
 from tests.resolve.reading.generated.programs import JUDGED, NotPython, Position, Program, Scope, judge
 from tests.resolve.reading.generated.spellings import LEAVES, PLAIN, Spelling, Verdict
-from tests.resolve.reading.generated.wraps import WRAPS, Wrap
+from tests.resolve.reading.generated.wraps import WRAPS
 
+T = TypeVar("T")
 many = settings(
     max_examples=2 * settings().max_examples * int(os.environ.get("BESPEAK_SOAK", "1")),
     deadline=None,
@@ -31,23 +35,10 @@ def counted(record_property: Callable[[str, object], None]) -> Generator[None]:
 
 @st.composite
 def programs(draw: st.DrawFn, leaves: Iterable[Spelling], *scopes: Scope, taken: bool | None = None) -> Program:
-    leaf = draw(st.sampled_from([*leaves]))
-    inside, wraps = leaf, list[Wrap]()
-    for number in range(draw(st.sampled_from([0, 1, 1, 2, 2, 3]))):
-        if fitting := [wrap for wrap in WRAPS.values() if wrap.takes(inside)]:
-            wraps.append(draw(st.sampled_from(fitting)))
-            inside = wraps[-1].around(inside, number)
-    form = draw(st.sampled_from([form for form in FORMS.values() if form.takes(inside)]))
-    program = Program(
-        leaf=leaf,
-        wraps=tuple(wraps),
-        form=form,
-        position=draw(st.sampled_from(Position)),
-        scope=draw(st.sampled_from([scope for scope in scopes if scope is not Scope.CLASS or form is FORMS["method"]])),
-        postponed=draw(st.booleans()),
-        named=draw(st.booleans()),
-        taken=draw(st.booleans()) if taken is None else taken,
-    )
+    def choose(several: Sequence[T]) -> T:
+        return draw(st.sampled_from(several))
+
+    program = drawn(choose, leaves, scopes, taken=taken)
     if not program.is_possible:
         reject()
     return program
@@ -183,4 +174,18 @@ def test_what_a_name_means_is_found_wherever_it_is_defined(program: Program) -> 
     }
 )
 def test_each_callable_means_the_names_of_where_it_is_defined(program: Program) -> None:
+    judge(program)
+
+
+@possible(
+    {
+        f"{name}-{layer}-{position.name}": Program(
+            LEAVES["a marker"], form=FORMS[name], layers=(LAYERS[layer],), position=position, taken=True
+        )
+        for name in ("function", "sync function", "method", "callable object", "method of a generic base")
+        for layer in LAYERS
+        for position in Position
+    }
+)
+def test_each_thing_that_wraps_a_callable_keeps_its_marker(program: Program) -> None:
     judge(program)

@@ -91,21 +91,24 @@ def main_module() -> str:
 
 def bound_names(fn: Any) -> set[str]:
     """Return the names that a partial binds by keyword. The author has set their values, so no client may."""
-    names: set[str] = set()
-    while isinstance(fn, functools.partial):
-        part = cast("functools.partial[Any]", fn)
-        names |= part.keywords.keys()
-        fn = part.func
-    return names
+    return {name for part in _partials(fn) for name in part.keywords}
 
 
 def bound_values(fn: Any) -> Iterator[tuple[str, Any]]:
     """Return the values that a partial binds, each with its keyword or position."""
-    while isinstance(fn, functools.partial):
-        part = cast("functools.partial[Any]", fn)
+    for part in _partials(fn):
         yield from ((repr(name), value) for name, value in part.keywords.items())
         yield from ((f"position {number}", value) for number, value in enumerate(part.args, 1))
-        fn = part.func
+
+
+def _partials(fn: Any) -> Iterator[functools.partial[Any]]:
+    """The partials that a function is, or that it says it wraps."""
+    for _ in range(LAYERS):
+        if isinstance(fn, functools.partial):
+            yield (part := cast("functools.partial[Any]", fn))
+            fn = part.func
+        elif (fn := getattr(fn, "__dict__", {}).get("__wrapped__")) is None:
+            return
 
 
 def peel_partial(fn: Any) -> Any:

@@ -12,10 +12,10 @@ from typing import Any, cast
 
 from bespeak.resolve.reading.misplaced_markers import attributes
 
-_DEEP = 6
+_DEEP = 16
 """How many objects a function may be held in, one in the other."""
 _MOST = 2000
-"""How many items of a container are looked at."""
+"""How many items of a container are looked at, and how many objects in all."""
 _CONTAINERS = (Mapping, list, tuple, Set, deque)
 _NOTHING = (type(None), str, bytes, bytearray, int, float, complex, types.ModuleType, types.CodeType)
 
@@ -33,20 +33,24 @@ def held_functions(called: Any) -> Iterator[Held]:
     """Return what a wrapper holds, at any depth: in its closure, defaults and attributes, and in containers there."""
     seen: dict[int, Any] = {id(called): called}
     waiting: deque[tuple[Any, bool, int, bool]] = deque((one, surely, _DEEP, True) for one, surely in _kept(called))
-    while waiting:
+    while waiting and len(seen) < _MOST:
         one, surely, depth, may_open = waiting.popleft()
         if id(one) in seen or isinstance(one, _NOTHING):
             continue
         seen[id(one)] = one
-        is_class = inspect.isclass(one)
+        is_class, calls = inspect.isclass(one), callable(one)
         if is_class or inspect.isfunction(one) or inspect.ismethod(one):
             yield Held(one, surely)
-        elif callable(one) and inspect.isfunction(by_class := inspect.getattr_static(type(one), "__call__", None)):
+        elif calls and inspect.isfunction(
+            by_class := inspect.getattr_static(cast("type[Any]", type(one)), "__call__", None)
+        ):
             yield Held(types.MethodType(by_class, one), surely)
-        # An object that is not callable is opened, and what it keeps; not the objects that are kept there.
-        opens = isinstance(one, (*_CONTAINERS, weakref.ReferenceType)) or callable(one)
+        # An object that is not callable is opened, with the containers in it; not the objects that are kept there.
+        opens = isinstance(one, (*_CONTAINERS, weakref.ReferenceType)) or calls
         if depth and not is_class and (opens or may_open):
-            waiting.extend((inner, surely and sure, depth - 1, may_open and opens) for inner, sure in _kept(one))
+            waiting.extend(
+                (inner, surely and sure, depth - 1, calls or (may_open and opens)) for inner, sure in _kept(one)
+            )
 
 
 def passes_on(shown: Mapping[str, inspect.Parameter], inner: Any) -> bool:
@@ -60,7 +64,8 @@ def passes_on(shown: Mapping[str, inspect.Parameter], inner: Any) -> bool:
     if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in taken.values()):
         return True
     needed = {name for name, one in taken.items() if one.default is one.empty and one.kind is not one.VAR_POSITIONAL}
-    return needed <= shown.keys() or shown.keys() <= taken.keys()
+    options = {name for name, one in shown.items() if one.default is not one.empty}  # of the wrapper itself
+    return needed <= shown.keys() or shown.keys() - options <= taken.keys()
 
 
 def _kept(holder: Any) -> Iterator[tuple[Any, bool]]:

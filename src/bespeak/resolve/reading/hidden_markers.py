@@ -11,7 +11,7 @@ from typing import Any, cast, get_origin, get_overloads
 
 from bespeak.resolve.reading.callables import LAYERS, bound_names, class_of, owner_of, peel_partial
 from bespeak.resolve.reading.class_fields import field_notes
-from bespeak.resolve.reading.held_functions import Held, held_functions, passes_on
+from bespeak.resolve.reading.held_functions import held_functions, passes_on
 from bespeak.resolve.reading.misplaced_markers import Search, holds, is_marker, is_reply, makes, mentions
 from bespeak.resolve.reading.name_lookup import Scope, names_in, scope_of
 from bespeak.resolve.reading.sources import Source
@@ -65,9 +65,23 @@ def _all(
 ) -> Iterator[Hidden]:
     called = peel_partial(fn)
     called = get_origin(called) or called
-    function = getattr(called, "__func__", called)
     free = {name: one for name, one in shown.items() if name not in bound}
-    yield from _in_itself(function, frame, free, bound)
+    yield from _in_callable(called, frame, free, bound, variables)
+    for held in held_functions(called):
+        if held.surely or passes_on(free, held.what):
+            yield from _in_held(held.what, frame, free)
+    yield from _foreign(called, shown, bound)
+
+
+def _in_callable(
+    called: Any,
+    frame: types.FrameType | None,
+    free: Mapping[str, inspect.Parameter],
+    bound: set[str],
+    variables: Variables,
+) -> Iterator[Hidden]:
+    """The markers of a callable that its own signature does not show."""
+    yield from _in_itself(getattr(called, "__func__", called), frame, free, bound)
     for owner, method in overridden_methods(called, frame):
         for _, name in _marked(_with_overloads(method), frame, _is_marked, owner, variables):
             if name in free:
@@ -78,9 +92,6 @@ def _all(
                 )
     if inspect.isclass(called):
         yield from _in_fields(cast("type[Any]", called), frame, free, variables)
-    for held in held_functions(called):
-        yield from _in_held(held, frame, free)
-    yield from _foreign(called, shown, bound)
 
 
 def _in_itself(
@@ -137,27 +148,22 @@ def _in_fields(
             )
 
 
-def _in_held(held: Held, frame: types.FrameType | None, free: Mapping[str, inspect.Parameter]) -> Iterator[Hidden]:
+def _in_held(held: Any, frame: types.FrameType | None, free: Mapping[str, inspect.Parameter]) -> Iterator[Hidden]:
     """The markers of a function that a wrapper holds and passes its parameters on to."""
-    source = Source(held.what, frame)
-    for function in (source.target, *_with_overloads(held.what)):
+    source = Source(held, frame)
+    for function in (source.target, *_with_overloads(held)):
         if not inspect.isroutine(function):
             continue
         annotations: dict[str, Any] = getattr(function, "__annotations__", {})
         for name in annotations.keys() & free.keys():
             written, shown = annotations[name], free[name].annotation
             scope = source.scope_of(name) if function is source.target else scope_of(function, frame)
-            if not _may_be_marked(written, scope) or not (held.surely or passes_on(free, held.what)):
+            if not _may_be_marked(written, scope):
                 continue
             if not _is_same(shown, written):
                 # An annotation that can no longer be read there says nothing about a different one here.
                 if not scope.lost(written) and _is_marked(written, scope):
-                    yield Hidden(
-                        name,
-                        f"parameter {name!r} is marked with `Resolve` in {function.__qualname__}, which this function "
-                        "wraps, but not here",
-                        f"use functools.wraps, or repeat the marker: {name}: Annotated[..., Resolve(fn)]",
-                    )
+                    yield _wrapped(name, function)
             else:
                 yield Hidden(
                     name,
@@ -165,6 +171,21 @@ def _in_held(held: Held, frame: types.FrameType | None, free: Mapping[str, inspe
                     "`Resolve`; here the same text means something else",
                     "use functools.wraps in the decorator, so that annotations are read where they were written",
                 )
+    try:
+        taken = inspect.signature(held).parameters
+    except (TypeError, ValueError, NameError):
+        return
+    for one in _in_callable(held, frame, taken, set(), source.variables):
+        if one.parameter in free:
+            yield _wrapped(one.parameter, held)
+
+
+def _wrapped(name: str, function: Any) -> Hidden:
+    return Hidden(
+        name,
+        f"parameter {name!r} is marked with `Resolve` in {function.__qualname__}, which this function wraps, but not here",
+        f"use functools.wraps, or repeat the marker: {name}: Annotated[..., Resolve(fn)]",
+    )
 
 
 def _foreign(called: Any, shown: Mapping[str, inspect.Parameter], bound: set[str]) -> Iterator[Hidden]:

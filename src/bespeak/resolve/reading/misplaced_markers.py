@@ -140,7 +140,7 @@ def holds(value: Any, wanted: Test, depth: int = _DEEP) -> bool:
 def attributes(value: Any) -> Iterator[Any]:
     """Return what an object keeps, in its attributes and in slots."""
     yield from [*getattr(value, "__dict__", {}).values()]
-    for slot in _slots(type(value)):
+    for slot in _slots(cast("type[Any]", type(value))):
         try:
             yield slot.__get__(value)
         except AttributeError:  # not set

@@ -52,8 +52,7 @@ class Scope:
         hint = evaluate(annotation, self.globals, names)
         if not self.meanings:
             return hint
-        filled = fill(hint, [*self.meanings.items()])
-        return evaluate(filled, {}, {}) if names_in(filled) else filled  # text that could not be read is reported
+        return evaluate(fill(hint, [*self.meanings.items()]), {}, {})  # raises for text that could not be read
 
     def lost(self, annotation: Any) -> set[str]:
         """Return the names in an annotation that had another meaning where it was written."""

@@ -166,7 +166,8 @@ def read(fn: Callable[..., Any], frame: types.FrameType | None = None) -> Signat
     unmarked = {one.name for one in parameters if one.marker is None}
     hidden = hidden_markers(fn, frame, raw.parameters, unmarked, source.variables)
     defects.extend(Defect(one.parameter, one.problem, one.fix) for one in hidden)
-    if isinstance(getattr(fn, "registry", None), types.MappingProxyType) and hasattr(fn, "dispatch"):
+    made = peel_partial(fn)
+    if isinstance(getattr(made, "registry", None), types.MappingProxyType) and hasattr(made, "dispatch"):
         defects.append(
             Defect(
                 None,
@@ -182,7 +183,6 @@ def read(fn: Callable[..., Any], frame: types.FrameType | None = None) -> Signat
                 "remove the decorator: Bespeak opens and closes a plain generator itself",
             )
         )
-    made = peel_partial(fn)
     returns = made if inspect.isclass(made) else _value_hint(_returns(raw, source.scope, defects), kind)
     signature = Signature(display_name(fn), place, kind, parameters, returns, ())
     return dataclasses.replace(signature, defects=(*defects, *_return_defects(signature)))

@@ -2,7 +2,7 @@
 
 import inspect
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar, TypeVarTuple, cast, get_args, get_origin
 
@@ -32,14 +32,38 @@ class Variables:
         left = {one for one, meaning in self.of(written).items() if self._matters(meaning)}
         if not (left or self.unknown):
             return None
-        found = (part for one in walk(hint, Search(names=names)) for part in (one.what, *get_args(one.what)))
-        return next((one.__name__ for one in found if _is_variable(one) and one in left | self.unknown), None)
+        return next((one.__name__ for one in _variables_in(hint, names) if one in left | self.unknown), None)
 
     def _matters(self, meaning: Any) -> bool:
-        parts: Sequence[Any] = cast("tuple[Any, ...]", meaning) if isinstance(meaning, tuple) else (meaning,)
-        return any((_is_variable(one) and one in self.unknown) or mentions(one, Search()) for one in parts)
+        return any(one in self.unknown for one in _parts(meaning) if _is_variable(one)) or _has_marker(meaning)
 
 
+def _variables_in(hint: Any, names: Mapping[str, Any]) -> Iterator[Any]:
+    """The type variables in a hint, also in `*Ts` and in the type arguments of an alias that does not use them."""
+    for one in walk(hint, Search(names=names)):
+        yield from filter(_is_variable, (one.what, *get_args(one.what)))
+    yield from filter(_is_variable, getattr(hint, "__parameters__", ()))
+
+
+def _parts(meaning: Any) -> Sequence[Any]:
+    """What a type variable stands for: several types for `*Ts`."""
+    return cast("tuple[Any, ...]", meaning) if isinstance(meaning, tuple) else (meaning,)
+
+
+def _has_marker(meaning: Any) -> bool:
+    try:
+        return any(mentions(one, Search()) for one in _parts(meaning))
+    except Exception:  # noqa: BLE001 - what cannot be read is reported where it is used
+        return True
+
+
+def _stand_in(name: str) -> Any:
+    made: Any = TypeVar
+    return made(name)
+
+
+_UNREADABLE = _stand_in("T")
+"""In place of a type argument that cannot be read."""
 NO_VARIABLES = Variables()
 
 
@@ -83,22 +107,25 @@ def _variables(cls: type[Any], given: Sequence[Any] | None, frame: types.FrameTy
         given = [unknown.get(one, one) for one in _parameters(cls)]
     found: dict[type[Any], Meanings] = {}
     _collect(cls, given, found, frame)
-    return Variables(found, frozenset(unknown.values()))
+    return Variables(found, frozenset([*unknown.values(), _UNREADABLE]))
 
 
-def _stand_in(name: str) -> Any:
-    made: Any = TypeVar
-    return made(name)
-
-
-def _collect(cls: type[Any], given: Sequence[Any], found: dict[type[Any], Meanings], frame: Any) -> None:
+def _collect(
+    cls: type[Any],
+    given: Sequence[Any],
+    found: dict[type[Any], Meanings],
+    frame: types.FrameType | None,
+    child: type[Any] | None = None,
+) -> None:
+    """Note what the type variables of a class stand for, and of its bases. `child` is the class that has it as a base."""
     meanings = dict(pair_up(_parameters(cls), given)) if given else {}
     if _weight(meanings) > _weight(found.get(cls, {})) or cls not in found:
         found[cls] = meanings
     filled = [*meanings.items()]
     model = _generic_model(cls)
     if model.get("origin"):  # a class that pydantic made for type arguments
-        _collect(model["origin"], [fill(one, filled) for one in model["args"]], found, frame)
+        arguments = [_filled(_read(one, child or cls, frame), filled) for one in model["args"]]
+        _collect(model["origin"], arguments, found, frame)
         return
     for base in vars(cls).get("__orig_bases__", cls.__bases__):
         origin: Any = get_origin(base) or base
@@ -106,7 +133,14 @@ def _collect(cls: type[Any], given: Sequence[Any], found: dict[type[Any], Meanin
             arguments = [_read(one, cls, frame) for one in get_args(base)]
             if _generic_model(origin).get("origin"):
                 arguments = [*_parameters(origin)]
-            _collect(origin, [fill(one, filled) for one in arguments], found, frame)
+            _collect(origin, [_filled(one, filled) for one in arguments], found, frame, cls)
+
+
+def _filled(argument: Any, meanings: Sequence[Any]) -> Any:
+    try:
+        return fill(argument, [*meanings])
+    except Exception:  # noqa: BLE001 - a type argument is any object
+        return _UNREADABLE
 
 
 def _generic_model(cls: type[Any]) -> dict[str, Any]:
@@ -115,9 +149,7 @@ def _generic_model(cls: type[Any]) -> dict[str, Any]:
 
 def _weight(meanings: Meanings) -> int:
     """How much would be lost with it, if a class is reached on two ways with different type arguments."""
-    return len(meanings) + sum(
-        100 for one in meanings.values() if not isinstance(one, tuple) and mentions(one, Search())
-    )
+    return len(meanings) + sum(100 for one in meanings.values() if _has_marker(one))
 
 
 def _read(argument: Any, cls: type[Any], frame: types.FrameType | None) -> Any:

@@ -21,6 +21,12 @@ class Form:
     takes_default: bool = True
     fades: bool = False
     """Nothing can be told of the marker where postponed annotations name what is local to a function that has returned."""
+    unseen: bool = False
+    """The marker is nowhere to be seen; it is refused for a type variable that cannot be read. A wrapper may show a type."""
+    given: bool = False
+    """Its hint is a type argument given outside a class, so that it is not known where text in it was written."""
+    validates: bool = False
+    """Takes values of the right type only."""
     since: tuple[int, int] = (3, 11)
 
     def takes(self, spelling: Spelling) -> bool:

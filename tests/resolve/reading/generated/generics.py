@@ -92,12 +92,12 @@ READ: dict[str, Form] = {
             _TARGET,
         )
     ),
-    "method of an object of a generic class": Form((*_CRUD, "target = Crud[{h}]().serve")),
+    "method of an object of a generic class": Form((*_CRUD, "target = Crud[{h}]().serve"), given=True),
     "method of an object of a class with a generic base": Form(
-        (*_CRUD, "U = TypeVar('U')", "class Mine(Crud[U]):\n    pass", "target = Mine[{h}]().serve")
+        (*_CRUD, "U = TypeVar('U')", "class Mine(Crud[U]):\n    pass", "target = Mine[{h}]().serve"), given=True
     ),
     "callable object of a generic base": Form((*_CALLED, _MINE, "target = Mine()")),
-    "callable object of a generic class": Form((*_CALLED, "target = Crud[{h}]()")),
+    "callable object of a generic class": Form((*_CALLED, "target = Crud[{h}]()"), given=True),
     "method of a protocol": Form(
         (
             _VARIABLE,
@@ -107,12 +107,12 @@ READ: dict[str, Form] = {
         )
     ),
     "method of a generic model": Form(
-        (_VARIABLE, block("class Crud(BaseModel, Generic[T])", _SERVE), "target = Crud[{h}]().serve")
+        (_VARIABLE, block("class Crud(BaseModel, Generic[T])", _SERVE), "target = Crud[{h}]().serve"), validates=True
     ),
     "method of a base of a generic model": Form(
         (_VARIABLE, block("class Crud(BaseModel, Generic[T])", _SERVE), _MINE, _TARGET)
     ),
-    "generic class": Form((*_MADE, "target = Made[{h}]"), makes=True),
+    "generic class": Form((*_MADE, "target = Made[{h}]"), makes=True, given=True),
     "class of a generic base": Form((*_MADE, "class target(Made[{h}]):\n    pass"), makes=True),
     "generic class by __new__": Form(
         (
@@ -122,7 +122,7 @@ READ: dict[str, Form] = {
         ),
         makes=True,
     ),
-    "generic dataclass": Form((*_DATA, "target = Data[{h}]"), makes=True),
+    "generic dataclass": Form((*_DATA, "target = Data[{h}]"), makes=True, given=True),
     "dataclass of a generic base": Form(
         (*_DATA, "@dataclass\nclass target(Data[{h}]):\n    def more(self): ..."), makes=True
     ),
@@ -135,8 +135,10 @@ READ: dict[str, Form] = {
         ),
         makes=True,
     ),
-    "generic model": Form((*_MODEL, "target = Model[{h}]"), makes=True),
-    "model of a generic base": Form((*_MODEL, "class target(Model[{h}]):\n    def more(self): ..."), makes=True),
+    "generic model": Form((*_MODEL, "target = Model[{h}]"), makes=True, validates=True),
+    "model of a generic base": Form(
+        (*_MODEL, "class target(Model[{h}]):\n    def more(self): ..."), makes=True, validates=True
+    ),
     "model of a generic base of a base": Form(
         (
             *_MODEL,
@@ -145,9 +147,10 @@ READ: dict[str, Form] = {
             "class target(Middle[{h}]):\n    def more(self): ...",
         ),
         makes=True,
+        validates=True,
     ),
     "class with parameters": Form((_CRUD_695, _MINE, _TARGET), since=_PEP_695),
-    "object of a class with parameters": Form((_CRUD_695, "target = Crud[{h}]().serve"), since=_PEP_695),
+    "object of a class with parameters": Form((_CRUD_695, "target = Crud[{h}]().serve"), since=_PEP_695, given=True),
     "class with parameters of its base": Form(
         (_CRUD_695, "class Middle[U](Crud[U]):\n    pass", "class Mine(Middle[{h}]):\n    pass", _TARGET),
         since=_PEP_695,
@@ -156,17 +159,19 @@ READ: dict[str, Form] = {
         (block("@dataclass\nclass Data[T]", "title: str\nanswer: T", _POST), "target = Data[{h}]"),
         makes=True,
         since=_PEP_695,
+        given=True,
     ),
     "model with parameters": Form(
         (block("class Model[T](BaseModel)", "title: str\nanswer: T", _VALIDATED), "target = Model[{h}]"),
         makes=True,
+        validates=True,
         since=_PEP_695,
     ),
 }
 """The marker can be read, so it is honoured."""
 
 LOSING: dict[str, Form] = {
-    name: Form(statements, loses=True, makes=makes, since=since)
+    name: Form(statements, loses=True, makes=makes, since=since, unseen=True)
     for name, (statements, makes, since) in {
         "slots of a generic class": (
             (

@@ -72,6 +72,8 @@ class Program:
     leaf: Spelling
     wraps: tuple[Wrap, ...] = ()
     form: Form = FORMS["function"]
+    layers: tuple[Form, ...] = ()
+    """What it is wrapped in once more."""
     position: Position = Position.TOOL
     scope: Scope = Scope.MODULE
     postponed: bool = False
@@ -97,7 +99,11 @@ class Program:
             spelling = wrap.around(spelling, number)
         if self.scope is Scope.CLASS and self.form is not FORMS["method"]:
             return False
-        if self.form.fades and self.postponed and self.scope in _LOST:
+        if self.layers and (self.form.makes or spelling.verdict is not Verdict.HONOURED):
+            return False
+        if self.form.unseen and any(layer.loses for layer in self.layers):
+            return False
+        if any(form.fades for form in self._forms) and self.postponed and self.scope in _LOST:
             return False
         # Fields that name local things are beyond pydantic where they are text.
         beyond = self.postponed and self.scope is not Scope.MODULE and bool(spelling.before)
@@ -106,17 +112,21 @@ class Program:
         return self.form.takes(spelling)
 
     @property
+    def _forms(self) -> tuple[Form, ...]:
+        return (self.form, *self.layers)
+
+    @property
     def _is_unclear(self) -> bool:
         """Whether text in a hint may be out of reach of the names in it."""
         away = self.scope not in _CLEAR or self.form.elsewhere
-        beyond = self.scope is not Scope.MODULE or self.form.elsewhere
+        beyond = self.scope is not Scope.MODULE or self.form.elsewhere or self.form.given
         return (self.postponed and away) or (self.spelling.textual and beyond)
 
     @property
     def verdict(self) -> Verdict:
         """What registering must result in. Where text cannot be read for certain, a marker may be refused as well."""
         verdict = self.spelling.verdict
-        if verdict is Verdict.HONOURED and (self.form.loses or self._is_unclear):
+        if verdict is Verdict.HONOURED and (any(form.loses for form in self._forms) or self._is_unclear):
             return Verdict.CLOSED
         left = self.position is not Position.TOOL and not self.taken and self.spelling.default is not None
         return Verdict.CLOSED if left and not self.spelling.marked else verdict
@@ -129,6 +139,8 @@ class Program:
         if named and not by_class:
             defined.append(f"Hint = {spelling.hint}")
         formed = self.form.of(spelling, "Hint" if named else spelling.hint)
+        for number, layer in enumerate(self.layers):
+            formed += [text.replace("{n}", str(number)) for text in layer.of(spelling, "Hint")]
         if by_class:
             formed[0] = formed[0].replace("class Desk:\n", f"class Desk:\n    Hint = {spelling.hint}\n")
         lines = [*(["from __future__ import annotations"] if self.postponed else [])]
@@ -299,6 +311,6 @@ async def _check_calls(program: Program, mcp: MCPServer[Any]) -> None:
             await mcp.call_tool("tool", {"title": "Dune", "answer": payload})
         except ToolError:
             assert program.form.makes, "what a class makes has no text, but anything else has"
-        assert GOT, "the function under test did not run"
+        assert GOT or program.form.validates, "the function under test did not run"
         assert "True" not in repr(GOT), f"the client's word arrived: {GOT}"
-        assert RAN or not program.spelling.marked, "the resolver did not run"
+        assert RAN or not GOT or not program.spelling.marked, "the resolver did not run"
