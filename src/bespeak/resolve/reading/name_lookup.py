@@ -74,7 +74,7 @@ def scope_of(
         sys.modules.get(getattr(target, "__module__", ""), builtins)
     )
     code = getattr(target, "__code__", None)
-    typed = (*getattr(owner, "__type_params__", ()), *getattr(target, "__type_params__", ()))
+    typed = (*type_parameters(owner), *type_parameters(target))
     names: dict[str, Any] = {parameter.__name__: parameter for parameter in typed}
     body: Names = vars(owner) if owner else {}
     # The `__init__` of a dataclass is made elsewhere; where its class is written counts.
@@ -98,6 +98,12 @@ def scope_of(
     seen = [one for one in around if _is_function(one) or (one is inner and not body)]
     locals_ = {name for one in seen for name in _bound_in(one)}
     return Scope(globals_, names, body, frozenset(locals_ - names.keys() - body.keys()), meanings)
+
+
+def type_parameters(of: Any) -> tuple[Any, ...]:
+    """Return the parameters in brackets after the name of a class or a function; `type` has an attribute of another kind."""
+    found: Any = getattr(of, "__type_params__", ())
+    return cast("tuple[Any, ...]", found) if isinstance(found, tuple) else ()
 
 
 def _class_frame(frame: types.FrameType | None, qualname: str, globals_: Names) -> types.FrameType | None:

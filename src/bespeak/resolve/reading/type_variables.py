@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar, TypeVarTuple, cast, get_args, get_or
 from pydantic import BaseModel
 
 from bespeak.resolve.reading.misplaced_markers import Search, mentions, walk
-from bespeak.resolve.reading.name_lookup import names_in, scope_of
+from bespeak.resolve.reading.name_lookup import names_in, scope_of, type_parameters
 from bespeak.resolve.reading.type_hints import fill, pair_up
 
 Meanings = Mapping[Any, Any]
@@ -92,7 +92,7 @@ def variables_of_static(owner: type[Any] | None, frame: types.FrameType | None) 
 
 def foreign_variable(hint: Any, function: Any) -> str | None:
     """Return the name of a type variable in a hint of a static method, which may be that of a class that cannot be found."""
-    own = set(getattr(function, "__type_params__", ()))
+    own = set(type_parameters(function))
     return next(
         (one.what.__name__ for one in walk(hint, Search()) if _is_variable(one.what) and one.what not in own), None
     )
