@@ -234,6 +234,12 @@ def _locals_of(qualname: str, function: Any, frame: types.FrameType | None) -> M
     return {}
 
 
+def own_annotations(cls: type[Any]) -> dict[str, Any]:
+    """Return the annotations in the body of a class; `type` has an attribute of another kind under that name."""
+    found: Any = vars(cls).get("__annotations__")
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+
 def class_path(function: Any) -> str:
     """Return the qualified name of the class that a function was written in; empty if it was not."""
     code = getattr(function, "__code__", None)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from bespeak.resolve.reading.callables import own_annotations
 from bespeak.resolve.reading.misplaced_markers import fields_of
 
 
@@ -29,4 +30,4 @@ def field_notes(cls: type[Any]) -> Iterator[FieldNote]:
 
 
 def _owner(cls: type[Any], field: str) -> type[Any]:
-    return next((one for one in cls.__mro__ if field in vars(one).get("__annotations__", {})), cls)
+    return next((one for one in cls.__mro__ if field in own_annotations(one)), cls)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast, get_origin, get_overloads
 
-from bespeak.resolve.reading.callables import LAYERS, bound_names, class_of, owner_of, peel_partial
+from bespeak.resolve.reading.callables import LAYERS, bound_names, class_of, own_annotations, owner_of, peel_partial
 from bespeak.resolve.reading.class_fields import field_notes
 from bespeak.resolve.reading.held_functions import held_functions, passes_on
 from bespeak.resolve.reading.misplaced_markers import Search, holds, is_marker, is_reply, makes, mentions
@@ -227,8 +227,10 @@ def _marked(
         if not (inspect.isroutine(function) or inspect.isclass(function)):
             continue
         scope = scope_of(function, frame, owner, variables.of(owner))
-        annotations: dict[str, Any] = getattr(function, "__dict__", {}).get("__annotations__") or (
-            {} if inspect.isclass(function) else getattr(function, "__annotations__", {})
+        annotations: dict[str, Any] = (
+            own_annotations(cast("type[Any]", function))
+            if inspect.isclass(function)
+            else getattr(function, "__annotations__", {})
         )
         yield from ((function, name) for name, raw in annotations.items() if name != "return" and marked(raw, scope))
 
@@ -287,8 +289,9 @@ def overridden_methods(called: Any, frame: types.FrameType | None) -> Iterator[t
         yield from ((cls, cls) for cls in made.__mro__)  # its fields are its parameters
         yield from _methods(type(made), {"__call__"})
     elif inspect.ismethod(called):
-        owner: Any = owner_of(called)
-        yield from _methods(owner, _names_of(owner, called.__func__))
+        owner = owner_of(called)
+        if owner is not None:  # a method may be bound to a function
+            yield from _methods(owner, _names_of(owner, called.__func__))
     elif not inspect.isroutine(called):
         yield from _methods(cast("type[Any]", type(called)), {"__call__"})
     elif isinstance(called, types.FunctionType):

@@ -5,7 +5,14 @@ import inspect
 import types
 from typing import Any, cast
 
-from bespeak.resolve.reading.callables import annotated_function, class_path, holder_of, owner_of, written_in
+from bespeak.resolve.reading.callables import (
+    annotated_function,
+    class_path,
+    holder_of,
+    own_annotations,
+    owner_of,
+    written_in,
+)
 from bespeak.resolve.reading.name_lookup import Scope, scope_of
 from bespeak.resolve.reading.type_variables import Variables, foreign_variable, variables_of, variables_of_static
 
@@ -50,7 +57,7 @@ class Source:
             return self._written
         cls = owner_of(self._holder)
         bases = cast("tuple[type[Any], ...]", cls.__mro__ if cls else ())
-        return next((one for one in bases if parameter in vars(one).get("__annotations__", {})), self._written)
+        return next((one for one in bases if parameter in own_annotations(one)), self._written)
 
 
 def is_generated(function: Any) -> bool:
