@@ -46,7 +46,7 @@ class Free(Crud):  # pyright: ignore[reportMissingTypeArgument] - left out on pu
 
 
 FREE: Any = Free()
-BARE: Any = Crud()
+BARE: Any = Crud()  # pyright: ignore[reportUnknownVariableType] - on purpose
 
 
 class Pair(NamedTuple, Generic[T]):

@@ -132,7 +132,8 @@ def annotated_function(fn: Any) -> Any:
             found = peel_partial(inspect.unwrap(getattr(found, "__func__", found)))
         except ValueError:  # it wraps itself; reading its signature reports that
             return found
-        if found is fn or isinstance(found, types.FunctionType) or not callable(found):
+        plain = isinstance(found, types.FunctionType) and "__wrapped__" not in vars(found)
+        if found is fn or plain or not callable(found):
             return found
         fn = found  # a method, a class or an object that is wrapped
     return fn

@@ -12,7 +12,7 @@ from typing import Any, cast, get_origin, get_overloads
 from bespeak.resolve.reading.callables import LAYERS, bound_names, class_of, own_annotations, owner_of, peel_partial
 from bespeak.resolve.reading.class_fields import field_notes
 from bespeak.resolve.reading.held_functions import held_functions, passes_on
-from bespeak.resolve.reading.misplaced_markers import Search, holds, is_marker, is_reply, makes, mentions
+from bespeak.resolve.reading.misplaced_markers import MARKS, Search, holds, is_marker, is_reply, makes, mentions
 from bespeak.resolve.reading.name_lookup import Scope, names_in, scope_of
 from bespeak.resolve.reading.sources import Source
 from bespeak.resolve.reading.type_hints import peel
@@ -241,8 +241,8 @@ def _is_marked(annotation: Any, scope: Scope) -> bool:
         return True
     try:
         hint = scope.evaluate(annotation)
-    except Exception:  # noqa: BLE001 - a name that does not exist cannot be a marker
-        return False
+    except Exception:  # noqa: BLE001 - a name that does not exist cannot be a marker, but text in a type argument can
+        return any(MARKS.search(repr(one)) for one in scope.meanings.values())
     try:
         return bool(peel(hint).markers)
     except Exception:  # noqa: BLE001 - an alias whose value cannot be read

@@ -30,7 +30,7 @@ _DEEP = 4
 """How many levels of nested metadata are inspected, and how many levels of functions that a factory calls."""
 _WRITTEN = re.compile(r"\s*(?:\w+\.)*(?:Resolve|Elicit|ElicitUrl|Sample|ListRoots)\(.*\)\s*", re.DOTALL)
 """A marker or a question that was written as text by mistake."""
-_MARKS = re.compile(r"\b(?:Resolve|Elicit\w*|ListRoots|(?:Accepted|Declined|Cancelled)Elicitation|NotAsked)\b")
+MARKS = re.compile(r"\b(?:Resolve|Elicit\w*|ListRoots|(?:Accepted|Declined|Cancelled)Elicitation|NotAsked)\b")
 _COMPLETES = re.compile(r"\s*(?:\w+\.)*Complete\(.*\)\s*", re.DOTALL)
 _CONTAINER = "inside a union or container"
 _OPTIONS = {"fn", "key", "once", "guard"}
@@ -344,7 +344,7 @@ def _unread(hint: Any) -> Any:
     text = getattr(hint, "__forward_arg__", hint)
     if not isinstance(text, str):
         return hint
-    if _MARKS.search(text):
+    if MARKS.search(text):
         return Annotated[Any, Resolve]
     if "Complete(" in text:
         return Annotated[Any, Complete]

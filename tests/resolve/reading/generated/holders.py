@@ -208,6 +208,8 @@ HOLDERS: dict[str, Form] = {
             _WHOLE,
             "target = functools.singledispatch(whole)",
         ),
+        makes=True,  # so that nothing wraps it: it cannot be called by name
+        validates=True,
         loses=True,
         fades=True,
     ),
