@@ -549,8 +549,11 @@ async def test_of_many_answers_at_once_from_two_loops_as_many_as_there_are_tries
     tries = [f"call/{number}" for number in range(3)]
 
     async def several(first: int) -> list[int | None]:
+        await store.start()
         entries = [a_try(str(number), incarnation=incarnation) for number in range(first, first + 20)]
-        return await asyncio.gather(*(store.take_try(tries, one) for one in entries))
+        taken = await asyncio.gather(*(store.take_try(tries, one) for one in entries))
+        await store.close()
+        return taken
 
-    there, here = await asyncio.gather(asyncio.to_thread(lambda: asyncio.run(several(0))), several(100))
+    there, here = await asyncio.gather(*(asyncio.to_thread(asyncio.run, several(first)) for first in (0, 100)))
     assert sorted(one for one in [*there, *here] if one is not None) == [1, 2, 3]
