@@ -84,6 +84,11 @@ MISTAKES: dict[str, Mistake] = {
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from decimal import Decimal\n"
         "@mcp.tool()\ndef order_book(title: str, price: 'Decimal') -> str: ...\n"
     ),
+    "A type variable of a generic class": checked(
+        "import typing\nT = typing.TypeVar('T')\nclass Desk(typing.Generic[T]):\n"
+        "    def order_book(self, title: str, copies: T): ...\n"
+        "mcp.add_tool(Desk().order_book)\n"
+    ),
     "A type that JSON cannot represent": checked(
         "class Book: ...\n@mcp.tool()\ndef order_book(book: Book) -> str: ...\n"
     ),

@@ -7,6 +7,7 @@ import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import Any, cast
 
@@ -100,10 +101,15 @@ def _kept(holder: Any) -> Iterator[tuple[Any, bool]]:
 def _attributes(holder: Any) -> Iterator[Any]:
     """The attributes of an object, and functions that its class has from elsewhere."""
     yield from attributes(holder)
-    for cls in type(holder).__mro__:
-        for one in [*vars(cls).values()]:
-            function = getattr(one, "__func__", one)
-            if isinstance(function, types.FunctionType) and not function.__qualname__.startswith(
-                f"{cls.__qualname__}."
-            ):
-                yield function
+    yield from _functions_from_elsewhere(cast("type[Any]", type(holder)))
+
+
+@lru_cache(512)
+def _functions_from_elsewhere(owner: type[Any]) -> tuple[types.FunctionType, ...]:
+    """The functions of a class that were not written in it."""
+    found = ((cls, getattr(one, "__func__", one)) for cls in owner.__mro__ for one in [*vars(cls).values()])
+    return tuple(
+        one
+        for cls, one in found
+        if isinstance(one, types.FunctionType) and not one.__qualname__.startswith(f"{cls.__qualname__}.")
+    )
