@@ -8,7 +8,7 @@ import pytest
 from mcp_types import InputRequiredResult
 from pydantic import BaseModel
 
-from bespeak import Elicit, MCPServer, RequestStateSecurity, Resolve
+from bespeak import Client, Elicit, MCPError, MCPServer, RequestStateSecurity, Resolve
 from bespeak.state.seal import AESGCMRequestStateCodec, InvalidRequestState, RequestStateCodec
 from bespeak.state.stores.memory import MemoryStore
 from tests.answering import Person
@@ -201,3 +201,24 @@ async def test_an_authors_codec_seals_and_opens_states_and_results(in_memory: Co
 
 
 # What a state hides, and how large it may be
+
+
+async def test_servers_that_share_keys_of_this_process_and_no_store_do_not_open_each_others_states() -> None:
+    """Otherwise each of them would spend the same approval."""
+    security, store = RequestStateSecurity(), MemoryStore()
+    one, other, kin = (
+        shop(request_state_security=security),
+        shop(request_state_security=security),
+        shop(request_state_security=security, store=store),
+    )
+    twin = shop(request_state_security=security, store=store)
+    said: list[str] = []
+    for asking, answering in ((one, other), (kin, one), (kin, twin)):
+        async with Client(asking, elicitation_callback=Person()) as client:
+            state = await ask(client)
+        async with Client(answering, elicitation_callback=Person()) as client:
+            try:
+                said.append((await retry(client, state))["content"][0]["text"])
+            except MCPError as error:
+                said.append(error.message[:32])
+    assert said == ["invalid or expired requestState;"] * 2 + ["broken"]

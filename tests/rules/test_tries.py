@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import AsyncGenerator, Generator
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import permutations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from bespeak import Client, Elicit, MCPError, MCPServer, RequestStateSecurity, Resolve
 from bespeak.state.stores.memory import MemoryStore
@@ -244,6 +245,69 @@ async def test_a_question_that_changes_has_no_more_tries_than_one_that_does_not(
                 assert "already settled with other answers" in failed(asks)
                 break
             await Begun(asks).guess(client, str(number))
+    assert len(tried) == 3
+
+
+async def test_the_same_answer_to_another_question_takes_another_try() -> None:
+    """One PIN for many accounts, each named by an answer before: the question is another one each time."""
+    tried: list[str] = []
+    mcp = MCPServer[Any]("bank", request_state_security=RequestStateSecurity(keys=KEYS), store=MemoryStore())
+
+    async def ask_account() -> Elicit[str]:
+        return Elicit("Which account?", str)
+
+    async def ask_pin(account: Annotated[str, Resolve(ask_account, key="account")]) -> Elicit[BaseModel]:
+        class Pin(BaseModel):
+            code: str
+
+            @field_validator("code")
+            @classmethod
+            def matches(cls, value: str) -> str:
+                tried.append(account)
+                raise ValueError("wrong")
+
+        return Elicit("The PIN?", Pin)
+
+    @mcp.tool()
+    async def pay(pin: Annotated[BaseModel, Resolve(ask_pin, key="code")]) -> str:
+        raise AssertionError
+
+    async with Client(mcp, elicitation_callback=nobody) as client:
+        first = await send(client, "pay")
+        (key,) = first["inputRequests"]
+        for number in range(10):
+            asks = await send(client, "pay", {key: accept(value=str(number))}, first["requestState"])
+            if "inputRequests" in asks:
+                await Begun(asks).guess(client, "1234")
+    assert len(tried) == 3
+
+
+async def test_the_order_of_fields_makes_another_answer() -> None:
+    tried: list[list[str]] = []
+    mcp = MCPServer[Any]("bank", request_state_security=RequestStateSecurity(keys=KEYS), store=MemoryStore())
+
+    class Digits(BaseModel):
+        a: str
+        b: str
+        c: str
+
+        @model_validator(mode="before")
+        @classmethod
+        def joined(cls, values: dict[str, str]) -> dict[str, str]:
+            tried.append([*values])
+            raise ValueError("wrong")
+
+    async def ask_code() -> Elicit[Digits]:
+        return Elicit("The code?", Digits)
+
+    @mcp.tool()
+    async def pay(code: Annotated[Digits, Resolve(ask_code, key="code")]) -> str:
+        raise AssertionError
+
+    async with Client(mcp, elicitation_callback=nobody) as client:
+        begun = Begun(await send(client, "pay"))
+        for order in permutations("abc"):
+            await send(client, "pay", {begun.key: accept(**dict.fromkeys(order, "1"))}, begun.state)
     assert len(tried) == 3
 
 

@@ -13,6 +13,7 @@ from bespeak.aio.in_place import await_in_place
 from bespeak.aio.tasks import cancel_all
 from bespeak.protocol.errors import INVALID_PARAMS, MCPError
 from bespeak.resolve.errors import ToolError
+from bespeak.state.stores.memory import MemoryStore
 from bespeak.state.stores.store import (
     CLOCK_DIFFERENCE,
     DIGEST_BYTES,
@@ -156,6 +157,11 @@ class Ledger:
         """A monotonic clock, for waiting."""
         self._late: set[asyncio.Task[None]] = set()
         """Results that could not be stored yet, and claims that could not be withdrawn yet."""
+
+    @property
+    def place(self) -> str | None:
+        """A name for the memory in which claims are kept; `None` for a store of another kind."""
+        return self._store.name if isinstance(self._store, MemoryStore) else None
 
     @property
     def may_wait(self) -> bool:

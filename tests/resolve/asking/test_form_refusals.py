@@ -15,6 +15,7 @@ from pydantic import (
     ConfigDict,
     Field,
     StringConstraints,
+    WithJsonSchema,
     field_validator,
     model_validator,
 )
@@ -126,6 +127,16 @@ class WithPost:
         raise ValueError
 
 
+class Widened(BaseModel):
+    number: int = Field(ge=1, le=9, json_schema_extra={"minimum": 0, "maximum": 9999})
+
+
+class Unbounded(BaseModel):
+    model_config = ConfigDict(json_schema_extra={"properties": {"name": {"type": "string"}}})
+
+    name: str = Field(max_length=4)
+
+
 class Inherits(WithFieldValidator):
     number: int = 0
 
@@ -141,6 +152,11 @@ class Inherits(WithFieldValidator):
         Short,
         WithPost,
         Inherits,
+        Widened,
+        Unbounded,
+        Annotated[Literal["a", "b"], WithJsonSchema({"type": "string"})],
+        Annotated[int, Field(ge=7, le=7), WithJsonSchema({"type": "integer"})],
+        Annotated[bool, WithJsonSchema({"type": "string"})],
         Annotated[str, StringConstraints(pattern="^[0-9]+$")],
         Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)],
         Annotated[str, AfterValidator(check)],

@@ -304,13 +304,17 @@ def test_a_lenient_form_requires_only_what_has_no_default() -> None:
     assert "required" in form_of(Defaults).schema
 
 
-def test_what_a_typed_dict_does_not_require_is_absent_and_has_no_default() -> None:
+def test_a_choice_that_a_typed_dict_does_not_require_is_required_in_its_form() -> None:
     class Extras(TypedDict, total=False):
         gift: bool
+        colour: Literal["red", "blue"]
+        wrapped: bool | None
+        note: str
 
     form = form_of(Extras)
-    assert "required" not in form.schema
+    assert form.schema["required"] == ["gift", "colour"]
     assert not form.is_left_empty({})
+    assert "required" not in form_of(Extras, lenient=True).schema
 
 
 @pytest.mark.parametrize(("default", "empty"), [(None, False), ("", True), ("one", True)])

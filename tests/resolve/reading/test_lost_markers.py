@@ -6,13 +6,15 @@ The tables of test_generated_signatures.py try every form; here is one of each k
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import getitem
 from types import SimpleNamespace
-from typing import Annotated, Any, Generic, NamedTuple, TypeVar, overload
+from typing import Annotated, Any, Generic, NamedTuple, Optional, TypeVar, cast, overload
 
 import attrs
 import pytest
+from pydantic import BaseModel, Field
 
-from bespeak import MCPServer, Resolve
+from bespeak import InvalidSignature, MCPServer, Resolve
 from tests.resolve.positions import Position, as_tool, everywhere, refusal, shown
 
 T = TypeVar("T")
@@ -175,3 +177,111 @@ async def test_the_marker_of_another_copy_of_the_package_is_refused() -> None:
         in fault.problem
     )
     assert fault.fix == "import Resolve from bespeak: ok: Annotated[..., Resolve(fn)]"
+
+
+# An annotation in place of a default, fields that are annotated anew, and parameters under another name
+
+
+class Kept(BaseModel):
+    ok: Marked
+
+
+class Lost(Kept):
+    ok: bool
+
+
+@dataclass
+class Record:
+    ok: Marked
+
+
+@dataclass
+class LostRecord(Record):
+    ok: bool
+
+
+class Mixin:
+    ok: Marked
+
+
+class Mixed(Mixin, BaseModel):
+    ok: bool
+
+
+class Defaulted(BaseModel):
+    ok: Any = Marked
+
+
+def take(ok: Any = Marked) -> str: ...
+
+
+FIELD, MADE = Field(default=Marked), Field(default_factory=lambda: Marked)
+OPTIONAL = getitem(cast("Any", Optional), Marked)
+
+
+def take_field(ok: Any = FIELD) -> str: ...
+
+
+def take_made(ok: Any = MADE) -> str: ...
+
+
+def take_list(ok: Any = [Marked]) -> str: ...  # noqa: B006 - what a typo leads to
+
+
+def take_optional(ok: Any = OPTIONAL) -> str: ...
+
+
+def take_defaulted(one: Defaulted) -> str: ...
+
+
+def take_lost(one: Lost) -> str: ...
+
+
+def take_record(one: LostRecord) -> str: ...
+
+
+def take_mixed(one: Mixed) -> str: ...
+
+
+@overload
+def renamed_overload(title: str, ok: Marked) -> str: ...
+@overload
+def renamed_overload(title: int, ok: Marked) -> str: ...
+def renamed_overload(title: Any, yes: bool) -> str: ...  # pyright: ignore[reportInconsistentOverload] - on purpose
+
+
+class Base:
+    def create(self, title: str, ok: Marked) -> str: ...
+
+
+class Renaming(Base):
+    def create(self, title: str, yes: bool) -> str: ...  # pyright: ignore[reportIncompatibleMethodOverride] - on purpose
+
+
+class Dropping(Base):
+    def create(self, title: str) -> str: ...  # pyright: ignore[reportIncompatibleMethodOverride] - on purpose
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        take,
+        take_field,
+        take_made,
+        take_list,
+        take_optional,
+        take_defaulted,
+        take_lost,
+        take_record,
+        take_mixed,
+        renamed_overload,
+        Renaming().create,
+    ],
+)
+def test_a_marker_in_a_default_an_older_field_or_under_another_name_is_refused(fn: Callable[..., Any]) -> None:
+    with pytest.raises(InvalidSignature, match="Resolve"):
+        MCPServer[Any]("desk").add_tool(fn, name="create")
+
+
+def test_a_method_that_has_no_such_parameter_any_more_is_registered() -> None:
+    MCPServer[Any]("desk").add_tool(Dropping().create)

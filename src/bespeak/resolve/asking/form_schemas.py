@@ -241,7 +241,8 @@ def _render(wanted: Any, *, lenient: bool) -> Form:
             faults += error.faults
     if faults:
         raise FormError.of(faults)
-    chosen = set[str]() if lenient else {key for key in defaulted if _is_choice(properties[key])}
+    optional = properties.keys() - demanded - nullable if typed_dict else defaulted
+    chosen = set[str]() if lenient else {key for key in optional if _is_choice(properties[key])}
     required = [key for key in properties if key in chosen or (key in demanded and key not in nullable)]
     flat_schema = {"type": "object", "properties": properties, **({"required": required} if required else {})}
     return Form(
@@ -255,7 +256,7 @@ def _render(wanted: Any, *, lenient: bool) -> Form:
         absent=frozenset(demanded) & nullable,
         unshown=frozenset(_names_of(adapter.core_schema)) - properties.keys(),
         prefilled=bool(defaulted),
-        takes_tries=may_refuse(adapter.core_schema),
+        takes_tries=may_refuse(adapter.core_schema, properties),
     )
 
 

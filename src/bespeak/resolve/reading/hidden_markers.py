@@ -83,8 +83,9 @@ def _in_callable(
     """The markers of a callable that its own signature does not show."""
     yield from _in_itself(getattr(called, "__func__", called), frame, free, bound)
     for owner, method in overridden_methods(called, frame):
-        for _, name in _marked(_with_overloads(method), frame, _is_marked, owner, variables):
-            if name in free:
+        for marked, written in _marked(_with_overloads(method), frame, _is_marked, owner, variables):
+            name = _now_called(marked, written, free, bound)
+            if name is not None:
                 yield Hidden(
                     name,
                     f"parameter {name!r} is marked with `Resolve` in {method.__qualname__}, but not here",
@@ -92,6 +93,21 @@ def _in_callable(
                 )
     if inspect.isclass(called):
         yield from _in_fields(cast("type[Any]", called), frame, free, variables)
+
+
+def _now_called(marked: Any, name: str, free: Mapping[str, inspect.Parameter], bound: set[str]) -> str | None:
+    """Return the parameter in the place of a marked one, under its name or another; `None` if there is none."""
+    if name in free or name in bound:
+        return name if name in free else None
+    code = getattr(marked, "__code__", None)
+    if not isinstance(code, types.CodeType):
+        return None
+    written = [
+        one for one in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if one not in ("self", "cls")
+    ]
+    place, here = written.index(name) if name in written else len(free), [*free]
+    other = here[place] if place < len(here) else None
+    return other if other is not None and other not in written else None
 
 
 def _in_itself(
@@ -109,8 +125,9 @@ def _in_itself(
                 f"parameter {name!r} is marked with `Resolve`, but the function's signature hides the marker",
                 "do not set __signature__, or keep the annotation in it",
             )
-    for _, name in _marked((stub for one in wrapping for stub in _overloads(one)), frame, _may_be_marked):
-        if name in free:
+    for marked, written in _marked((stub for one in wrapping for stub in _overloads(one)), frame, _may_be_marked):
+        name = _now_called(marked, written, free, bound)
+        if name is not None:
             yield Hidden(
                 name,
                 f"parameter {name!r} is marked with `Resolve` in an overload, but not in the function itself",

@@ -131,9 +131,11 @@ def holds(value: Any, wanted: Test, depth: int = _DEEP) -> bool:
     if isinstance(value, functools.partial):
         part = cast("functools.partial[Any]", value)
         return any(holds(one, wanted, depth - 1) for one in (part.func, *part.args, *part.keywords.values()))
+    if get_origin(value) is not None:  # an annotation where a value belongs
+        return any(holds(one, wanted, depth - 1) for one in get_args(value))
     if isinstance(value, (type, types.FunctionType, types.ModuleType)):
         return False
-    inside = 1 if depth > 1 and get_origin(value) is None else 0
+    inside = 1 if depth > 1 else 0
     return any(holds(one, wanted, inside) for one in attributes(value))
 
 
@@ -254,9 +256,25 @@ def walk(hint: Any, search: Search, where: str = "") -> Iterator[Found]:
             for extra in extras:
                 yield Found(place, extra)
             yield from walk(inner, search, place)
+        for base, name, inner in _overridden_fields(cast("type[Any]", owner), search.names):
+            yield from walk(inner, search, f"on field {name!r} of {base.__name__}")
     generic: dict[str, Any] = getattr(core, "__pydantic_generic_metadata__", None) or {}
     for part in generic.get("args", ()):
         yield from walk(part, search, where or _CONTAINER)
+
+
+def _overridden_fields(owner: type[Any], names: Mapping[str, Any]) -> Iterator[tuple[type[Any], str, Any]]:
+    """The fields of base classes that a structured type annotates anew: base, name and hint. A marker there would be lost."""
+    if not (issubclass(owner, BaseModel) or dataclasses.is_dataclass(owner)):
+        return
+    seen: set[str] = set()
+    for cls in owner.__mro__:
+        written: dict[str, Any] = vars(cls).get("__annotations__", {})
+        if cls is BaseModel or not isinstance(cast("Any", written), dict):
+            continue
+        for name in written.keys() & seen:
+            yield cls, name, _read(written[name], cls.__module__, names)
+        seen |= written.keys()
 
 
 def _unused(alias: Any, parameters: Sequence[Any], value: Any, names: Mapping[str, Any]) -> Iterator[Found]:
@@ -283,6 +301,8 @@ def _is_stray(what: Any) -> bool:
 
 
 def _is_exposed(what: Any) -> bool:
+    if get_origin(what) is not None:  # its parts are looked at one by one
+        return is_reply(what)
     return holds(what, is_reply) or (isinstance(what, types.FunctionType) and makes(what, is_reply))
 
 

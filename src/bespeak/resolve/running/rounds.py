@@ -440,7 +440,7 @@ class Round:
         self, node: Node, question: Rendered, answer: Mapping[str, Any], shown: Shown, take_try: TakeTry
     ) -> Any:
         """Take a try for an answer, and settle with it or ask again. Tries are counted for all copies of the call's states."""
-        number = await take_try(node.key_name, answer["content"], question.attempts)
+        number = await take_try(node.key_name, [shown.pin, answer["content"]], question.attempts)
         self._judged(node, question, answer, shown, is_last=number >= question.attempts)
         return SETTLED
 

@@ -11,6 +11,8 @@ from contextlib import AbstractContextManager
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
+from pydantic_core import to_json
+
 from bespeak.aio.tasks import spawn_with_end
 from bespeak.protocol.capabilities import NOT_DECLARED, AskingObstacle
 from bespeak.protocol.errors import INVALID_PARAMS, MCPError
@@ -63,6 +65,9 @@ class Calls:
         self.ledger = ledger
         self.held = HeldCalls()
         self._audience = security.audience or audience
+        if not security.shared and ledger.place:
+            # Two servers of one process may have the same keys and names. Neither knows what the other has spent.
+            self._audience = f"{self._audience} {ledger.place}"
         self.tasks = CallTasks()
 
     def binding(self, consumer: Consumer, arguments: str, context: Context[Any, Any]) -> Binding:
@@ -264,12 +269,16 @@ class Call(Outliving):
         )
 
     async def _take_try(self, question: str, answer: Any, most: int) -> int:
-        """Take a try at a question. It counts for this call, whichever of its states was sent."""
+        """Take a try at a question. It counts for this call, whichever of its states was sent.
+
+        The order of an answer's fields makes another answer: a validator may see it.
+        """
         assert self._state is not None, "only a resumed call brings answers"
         assert self._ticket is not None, "a state comes with a ticket"
         try:
+            tried = short_digest(to_json(answer, inf_nan_mode="constants"))
             return await self.calls.ledger.take_try(
-                self._state.call_id, question, short_digest(json_bytes(answer)), most, self._ticket, self._holder()
+                self._state.call_id, question, tried, most, self._ticket, self._holder()
             )
         except LedgerError as error:
             if self._record is not None:

@@ -84,6 +84,8 @@ class MemoryStore(OfOneProcess):
         self._pressure = limits.most_without_shares
         self._share = limits.most_of_one
         self._steady = steady
+        self.name = secrets.token_hex(8)
+        """Tells it from the stores of other servers in this process."""
         self.begin_anew()
         super().__init__()
 

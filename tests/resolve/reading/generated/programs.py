@@ -8,6 +8,7 @@ import functools
 import inspect
 import itertools
 import json
+import re
 import sys
 import traceback
 import types
@@ -107,7 +108,7 @@ class Program:
             return False
         # Fields that name local things are beyond pydantic where they are text.
         beyond = self.postponed and self.scope is not Scope.MODULE and bool(spelling.before)
-        if spelling.verdict is Verdict.SHOWN and (beyond or self._is_unclear):
+        if spelling.verdict is Verdict.SHOWN and (beyond or self._is_unclear or self._is_open):
             return False
         return self.form.takes(spelling)
 
@@ -121,6 +122,12 @@ class Program:
         away = self.scope not in _CLEAR or self.form.elsewhere
         beyond = self.scope is not Scope.MODULE or self.form.elsewhere or self.form.given
         return (self.postponed and away) or (self.spelling.textual and beyond)
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether a class may stay generic: a type argument has a type variable in it."""
+        variable = any("TypeVar(" in text for text in self.spelling.before)
+        return variable and any(re.search(r"\[[^\]]*\{h\}", text) for text in self.form.statements)
 
     @property
     def verdict(self) -> Verdict:
