@@ -5,7 +5,7 @@ import itertools
 import time
 from typing import Any
 
-from bespeak.state.ledger import SettledOtherwise
+from bespeak.state.ledger_errors import SettledOtherwise
 from storm.desk_visits import Visits, expected
 from storm.exchanges import Exchanges
 from storm.replies import Ending, Reply, text_of

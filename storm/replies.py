@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from bespeak.protocol.errors import INTERNAL_ERROR
 from bespeak.protocol.session_facts import SessionsUnavailable
-from bespeak.state.ledger import LedgerUnavailable, OutcomeUnknown, StillRunning
+from bespeak.state.ledger_errors import LedgerUnavailable, OutcomeUnknown, StillRunning
 from bespeak.transports.http.legacy.endpoint import WORKER_GONE
 
 DECLINED_TEXT = "elicitation was decline. A person said no. Do not try again in another way."

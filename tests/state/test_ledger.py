@@ -9,20 +9,16 @@ import pytest
 
 from bespeak.resolve.errors import ToolError
 from bespeak.state import ledger as ledger_module
-from bespeak.state.ledger import (
+from bespeak.state.ledger import Lease, Ledger, Spending, Ticket, short_digest
+from bespeak.state.ledger_errors import (
     CallForgotten,
-    Lease,
-    Ledger,
     LedgerFull,
     LedgerUnavailable,
     OutcomeUnknown,
     ResultGone,
     SettledOtherwise,
     ShareUsedUp,
-    Spending,
     StillRunning,
-    Ticket,
-    short_digest,
 )
 from bespeak.state.stores.memory import MemoryStore
 from bespeak.state.stores.store import Claim, Entry, StoreFull, StoreUnavailable

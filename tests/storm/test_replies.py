@@ -8,7 +8,7 @@ from storm.replies import Ending, read_reply
 
 from bespeak.protocol.session_facts import SessionsUnavailable
 from bespeak.resolve.errors import Aborted
-from bespeak.state.ledger import LedgerUnavailable, OutcomeUnknown, ResultGone, SettledOtherwise, StillRunning
+from bespeak.state.ledger_errors import LedgerUnavailable, OutcomeUnknown, ResultGone, SettledOtherwise, StillRunning
 from bespeak.transports.http.legacy.endpoint import WORKER_GONE
 
 

@@ -11,7 +11,7 @@ from bespeak.aio.tasks import is_cancelled
 from bespeak.server.calls.replies import Consumer
 from bespeak.server.context import CallFacts
 from bespeak.server.tracing import is_tracing, trace_decision
-from bespeak.state.ledger import CallForgotten, LedgerError
+from bespeak.state.ledger_errors import CallForgotten, LedgerError
 from bespeak.state.seal import ExpiredRequestState, InvalidRequestState, new_call_id
 
 logger = logging.getLogger("bespeak.decisions")

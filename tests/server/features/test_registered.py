@@ -12,7 +12,7 @@ from bespeak.resolve.errors import Aborted, BadAnswer, NotAnswered, ResolverFail
 from bespeak.server.calls.arguments import InvalidArguments
 from bespeak.server.features.prompts import Prompt, PromptOptions
 from bespeak.server.features.registered import Registry, failure_text, protocol_error
-from bespeak.state.ledger import SettledOtherwise
+from bespeak.state.ledger_errors import SettledOtherwise
 from tests.resolve.positions import line_of
 
 

@@ -31,7 +31,8 @@ from bespeak.server.calls.spending import Approval, ApprovalSpender, raising
 from bespeak.server.context import Context, facts_of
 from bespeak.server.context_errors import NoClient
 from bespeak.server.decisions import CallDecisions, Decisions, Era
-from bespeak.state.ledger import Ledger, LedgerError, Ticket, short_digest
+from bespeak.state.ledger import Ledger, Ticket, short_digest
+from bespeak.state.ledger_errors import LedgerError
 from bespeak.state.seal import (
     Binding,
     InvalidRequestState,

@@ -19,7 +19,8 @@ from bespeak.server.calls.body import failure_of
 from bespeak.server.calls.call_tasks import Outliving
 from bespeak.server.calls.replies import Consumer, Reply
 from bespeak.server.decisions import CallDecisions
-from bespeak.state.ledger import CallForgotten, Lease, Ledger, LedgerError, ResultGone, Spending, Ticket, short_digest
+from bespeak.state.ledger import Lease, Ledger, Spending, Ticket, short_digest
+from bespeak.state.ledger_errors import CallForgotten, LedgerError, ResultGone
 from bespeak.state.seal import InvalidRequestState, Seal
 
 Work = Callable[[], Awaitable[dict[str, Any]]]

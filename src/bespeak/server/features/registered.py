@@ -21,7 +21,7 @@ from bespeak.resolve.reading.signatures import EMPTY, Parameter, Signature, read
 from bespeak.resolve.reading.type_hints import arms, is_unknown, peel, spell
 from bespeak.server.calls.arguments import Arguments, InvalidArguments, Unschemable
 from bespeak.server.context import Context
-from bespeak.state.ledger import SettledOtherwise
+from bespeak.state.ledger_errors import SettledOtherwise
 
 logger = logging.getLogger("bespeak.server")
 
