@@ -188,7 +188,7 @@ def test_each_kind_of_field_has_its_control_with_defaults_and_bounds(shop: Brows
         "copies": ["number", "1", "5", "1"],
         "label": "How many copies? (required)",
         "hint": "at least 1, at most 5",
-        "cover": ["(none)", "hard", "soft"],
+        "cover": ["Choose one", "hard", "soft"],
         "chosen": "soft",
         "extras": ["checkbox", "checkbox"],
         "price": "1.5",

@@ -35,7 +35,7 @@ class Place:
         """Called while no server runs."""
 
 
-@pytest.fixture(params=["sqlite", "redis"])
+@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.long)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Place]:
     if request.param == "sqlite":
         file = tmp_path / "till.db"
@@ -147,6 +147,7 @@ async def test_a_state_is_refused_that_began_without_a_shared_store_or_with_one_
             assert "no longer knows" in (await refusal(meets, "pay", answers, state)).message
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", ["redis"], indirect=True)
 async def test_who_repeats_a_call_whose_store_was_lost_in_mid_body_is_told_that_it_cannot_be_known(
     place: Place, caplog: pytest.LogCaptureFixture
@@ -168,6 +169,7 @@ async def test_who_repeats_a_call_whose_store_was_lost_in_mid_body_is_told_that_
     assert till.ids[0] in lost[0].getMessage()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", ["redis"], indirect=True)
 async def test_the_renewal_of_a_claim_that_is_gone_is_an_error_in_the_log(
     place: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

@@ -98,7 +98,7 @@ async def workers(bank: Bank, number: int) -> AsyncGenerator[list[Client]]:
 
 
 @pytest.mark.timing
-@pytest.mark.parametrize("number", [1, 4])
+@pytest.mark.parametrize("number", [pytest.param(1, marks=pytest.mark.long), 4])
 async def test_of_a_thousand_different_guesses_at_once_at_most_attempts_reach_the_validator(
     store: Any, number: int
 ) -> None:

@@ -15,6 +15,7 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="this system has no fork"),
 ]
 
+REDIS = pytest.param("redis", marks=pytest.mark.long)
 REFUSED = (
     "child -32602 invalid or expired requestState; if the call may have taken effect, check before you start it again"
 )
@@ -45,7 +46,7 @@ def bodies(folder: Path, item: str) -> int:
     return len(file.read_text()) if file.exists() else 0
 
 
-@pytest.mark.parametrize("store", ["memory", "sqlite", "redis"])
+@pytest.mark.parametrize("store", ["memory", "sqlite", REDIS])
 @pytest.mark.parametrize("how", ["made", "ephemeral", "made+open"])
 def test_keys_made_by_a_process_open_nothing_in_its_children(
     tmp_path: Path, request: pytest.FixtureRequest, store: str, how: str
@@ -57,7 +58,7 @@ def test_keys_made_by_a_process_open_nothing_in_its_children(
     assert bodies(tmp_path, "child") == CHILDREN
 
 
-@pytest.mark.parametrize("store", ["sqlite", "redis"])
+@pytest.mark.parametrize("store", ["sqlite", REDIS])
 @pytest.mark.parametrize("how", ["configured", "configured+open"])
 def test_with_configured_keys_and_a_shared_store_one_approval_runs_one_body_in_all_children(
     tmp_path: Path, request: pytest.FixtureRequest, store: str, how: str

@@ -18,6 +18,7 @@ _MARKED = [leaf for leaf in LEAVES.values() if leaf.marked]
 _RIGHT = [leaf for leaf in _MARKED if leaf.verdict is Verdict.HONOURED]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("batch", range(DRAWS // _BATCH))
 def test_no_marker_is_lost_in_signatures_and_wrappers_drawn_at_random(
     batch: int, record_property: Callable[[str, object], None]

@@ -65,6 +65,7 @@ def _holding(*fns: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("batch", range(8))
 def test_functions_and_classes_without_a_marker_register_as_they_are_wrapped_and_held(batch: int) -> None:
